@@ -1,7 +1,6 @@
-"""The client's part of a fleet run: each machine of a Dask cluster measures a plan once; the client saves
-reports.
+"""The client's part of a fleet run: each machine of a Dask cluster measures a plan; the client saves reports.
 
-A program that can reach a Dask scheduler can run code on all its hosts. So TLS is required, except for a
+A program that reaches a Dask scheduler can run code on all its hosts. So TLS is required, except for a
 scheduler on this machine.
 """
 
@@ -43,10 +42,7 @@ STOP_S = GRACE_S + 3 * POLL_S
 
 
 def security_of(address: str) -> distributed.Security:
-    """Return the security settings of a connection, from Dask's configuration.
-
-    Raises UsageError for a malformed address, or if others on the network could use the connection.
-    """
+    """Return Dask's security settings. Raises UsageError for a malformed or an unprotected address."""
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
             f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine. "
@@ -57,11 +53,7 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask.
-
-    Raises UsageError if the address is malformed or unsafe (see `security_of`), EnvironmentFailure if no
-    scheduler answers.
-    """
+    """Yield a client of Dask. Raises UsageError like `security_of`, EnvironmentFailure without an answer."""
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:
@@ -84,17 +76,13 @@ def _client(address: str, security: distributed.Security) -> distributed.Client:
 
 
 async def _probe(address: str, security: distributed.Security) -> None:
-    """Connect and disconnect. Dask's client itself would wait without a limit for a server that sends no
-    greeting."""
+    """Connect and disconnect: Dask's client waits without a limit for a server without a greeting."""
     comm = await connect(address, timeout=CONNECT_S, **security.get_connection_args("client"))
     comm.abort()
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for every host: the plan's text with a seed, which is the same for all.
-
-    Raises UsageError. `directory` is the folder on each host for the databases.
-    """
+    """Return the order for all hosts: the plan's text with a common seed, and a folder. Raises UsageError."""
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
@@ -126,7 +114,7 @@ class Fleet:
     def start(self, workers: dict[str, Any], order: dict[str, str]) -> None:
         """Start a measurement on each machine.
 
-        `workers` has by address what `job.identity` returned on each Dask worker, or its exception. The order
+        `workers` has the result of `job.identity`, or its exception, by address of the Dask worker. The order
         is not an argument of the tasks: Dask logs arguments, and a plan may contain a password.
         """
         self._order.set(json.dumps(order), timeout=ANSWER_S)
@@ -145,10 +133,7 @@ class Fleet:
             self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Save the reports until every host has ended.
-
-        `check` raises Interrupted if the fleet has to stop.
-        """
+        """Save the reports until every host has ended. `check` raises Interrupted to stop the fleet."""
         while self.pending:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)
@@ -234,8 +219,7 @@ def call_of_job(call: str) -> str:
 
 
 def file_name(host: str, others: Collection[str]) -> str:
-    """Return a file name for a host that every system accepts and that differs from `others`, ignoring
-    case."""
+    """Return a valid file name for a host that differs from `others`, ignoring case."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", host).strip("._")[:64] or "host"
     used = {other.lower() for other in others}
     numbered = (f"{name}-{number}" for number in range(2, len(used) + 3))

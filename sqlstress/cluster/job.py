@@ -1,8 +1,7 @@
 """The part of a fleet run on each host: it measures a plan in a separate process and returns the report.
 
-If Dask cancels a task, the task goes on, and it runs in Dask's environment; in a worker that Dask's nanny
-started, multiprocessing cannot start children. So a task starts a guard: a process that runs this module as a
-program.
+A cancelled Dask task goes on, and multiprocessing cannot start children in a worker of Dask's nanny. So a
+task starts a guard: a process that runs this module as a program.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from sqlstress.errors import EnvironmentFailure
 GRACE_S = 15.0
 """Maximum time for a stopped measurement to clean up, in seconds."""
 TURN_PORT = 28_461
-"""Local port that each measurement binds, so that two fleets that use the same machine measure one after the
-other."""
+"""Local port that each measurement binds, so that two fleets measure on a machine one after the other."""
 POLL_S = 2.0
-"""Time between two readings of the heartbeat, and between two attempts to bind the port, in seconds."""
+"""Time between two readings of the heartbeat, or two attempts to bind the port, in seconds."""
 SILENT_S = 60.0
 """Time without a new heartbeat after which a task stops, in seconds."""
 STOP = -1
@@ -41,8 +39,7 @@ _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENB
 
 
 def identity() -> tuple[str, str]:
-    """Return the name of this host, and an id of its machine, which is the same in all containers of the
-    machine."""
+    """Return the name of this host, and an id of its machine that all its containers share."""
     name = socket.gethostname()
     with suppress(OSError):
         return name, Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -50,10 +47,10 @@ def identity() -> tuple[str, str]:
 
 
 def main() -> None:
-    """Measure the plan in the order, which is the first line of standard input, until standard input ends.
+    """Measure the plan in the order, the first line of standard input, until standard input ends.
 
-    Standard input also ends if the Dask worker is killed. The report goes to standard output. This process,
-    the guard, binds the port, so that the port stays taken as long as the measurement runs.
+    Standard input also ends if the Dask worker is killed. The report goes to standard output. This process
+    binds the port, so that it stays taken as long as the measurement runs.
     """
     order = json.loads(sys.stdin.buffer.readline())
     ended, measuring = threading.Event(), threading.Event()
@@ -77,7 +74,7 @@ def main() -> None:
 
 
 def take_turn(turn: socket.socket, port: int) -> bool:
-    """Bind the port; return whether it was free. The system frees the port when the process ends."""
+    """Bind the port until this process ends; return whether it was free."""
     with suppress(OSError):
         turn.bind(("127.0.0.1", port))
         return True
@@ -120,10 +117,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard (the process that measures the plan for this job) to its end; return the guard's exit code.
-
-    Raises EnvironmentFailure if the measurement has to stop.
-    """
+    """Run a guard to its end; return its exit code. Raises EnvironmentFailure if it has to stop."""
     # The guard has its own process group, so that no signal to the Dask worker reaches the measurement.
     guard = subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
@@ -158,8 +152,7 @@ class HeartbeatMonitor:
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the measurement has to stop: the fleet was stopped, or the client
-        sends no heartbeat any more."""
+        """Raise EnvironmentFailure if the fleet was stopped, or the client sends no heartbeat any more."""
         now, beat = self._clock(), self._last
         with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()

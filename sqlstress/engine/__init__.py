@@ -1,1 +1,1 @@
-"""Execution of trials: worker processes, their common window, the timed loop and the clean-up."""
+"""Execution of trials: worker processes, the timed loop in a common window, and the clean-up."""

@@ -1,8 +1,6 @@
-"""A measurement's own folder for its databases, and the removal of folders that killed measurements left
-behind.
+"""The folder of one measurement with its databases; removal of folders that killed measurements left behind.
 
-Each of our folders holds a marker file. As long as a process uses the folder, it holds a lock on the marker.
-We delete only files with names that we use; all other files stay.
+A process locks the marker file of its folder. We delete only files with names that we use.
 """
 
 from __future__ import annotations
@@ -25,10 +23,9 @@ from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
-"""File name of the report of a slice: one window of one arm (A or B) of an A/B test, measured by a process of
-its own.
+"""File name of the report of one window of an A/B test, measured by a separate process.
 
-That process writes the report to a temporary file first, and renames it when it is complete.
+The process renames a temporary file to this name when the report is complete.
 """
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
@@ -40,7 +37,7 @@ _LOCK_TRIES = 50
 class RunFolder:
     """The folder of one measurement: created on entering, removed on leaving unless it is kept.
 
-    Entering raises UsageError if `parent` does not exist, EnvironmentFailure if it is not writable.
+    Entering raises UsageError if `parent` is missing, EnvironmentFailure if `parent` is not writable.
     """
 
     def __init__(self, parent: Path, keep: bool) -> None:
@@ -88,10 +85,7 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove our folders in `parent` that no process uses any more; return the removed folders.
-
-    Return an empty list if `parent` cannot be read.
-    """
+    """Remove our folders in `parent` that no process uses; return them, or [] if `parent` cannot be read."""
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -117,9 +111,7 @@ def _is_abandoned(path: Path) -> bool:
 def remove_our_files(path: Path) -> bool:
     """Delete our files in `path`, one of our folders, then the folder; return whether the folder is gone.
 
-    Files of other programs stay; if there are any, the folder stays. If another program has one of our files
-    open, the file may stay. If so, the marker file, which identifies the folder as ours, stays too: a later
-    start of sqlstress can then delete the file and the folder.
+    Other programs' files stay. If one of our files cannot be deleted, the marker stays, too, for a later try.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -142,10 +134,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Create and return an empty folder for the programs of a trial, inside `path`, one of our folders.
-
-    An existing folder, from the previous trial, is removed with all its files.
-    """
+    """Return a new, empty folder inside `path` for a trial's programs; remove that of the previous trial."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -154,10 +143,7 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def further(path: Path) -> Path:
-    """Create and return a further folder inside `path`, one of our folders.
-
-    It is used when files in `path` could not be removed: the next trial needs a folder without old files.
-    """
+    """Create and return a folder inside `path` for trials after files in `path` could not be removed."""
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()
@@ -169,10 +155,7 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path`, one of our folders, and in its further folders, without the marker.
-
-    Return [] if `path` cannot be read.
-    """
+    """Return our files in `path` and its further folders, without the marker; [] if `path` cannot be read."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
@@ -181,17 +164,11 @@ def _our_files(path: Path) -> list[Path]:
 
 
 def _is_folder(entry: Path) -> bool:
-    try:
-        return entry.is_dir() and not entry.is_symlink()
-    except OSError:  # for example, the name is too long
-        return False
+    return entry.is_dir() and not entry.is_symlink()
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker file. Raises OSError after _LOCK_TRIES tries in 0.5 s.
-
-    Another sqlstress may hold the lock for a moment, to test whether the folder is in use.
-    """
+    """Lock the new marker; retry for 0.5 s, because another sqlstress may test it. Raises OSError."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

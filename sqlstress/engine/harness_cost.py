@@ -1,15 +1,13 @@
-"""Measurement of the harness (the code of sqlstress around each operation): the timed loop without a
-store."""
+"""Measurement of the harness: the cost of our code around each operation."""
 
 from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import repeat
 from pathlib import Path
 from statistics import median
+from timeit import timeit
 from typing import Any
 
 from sqlstress.engine.loop import Window, work_through
@@ -17,7 +15,7 @@ from sqlstress.engine.omissions import COSTS, is_omitted
 from sqlstress.engine.protocols import SelfDriven, Source
 from sqlstress.experiment import experiment_of
 from sqlstress.report.case import Case
-from sqlstress.statistics.units import NS_PER_MS
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from sqlstress.system.interrupt import Pulse
 from sqlstress.targets.dry import DryPlace
 from sqlstress.targets.place import Place
@@ -28,12 +26,10 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the cost of one operation without a store, in ns; None if it is omitted or there is no window.
+    """Return the cost of one operation of the timed loop without a store, in ns.
 
-    The worker's timed loop runs in this process, with a store that does nothing. None if the experiment
-    counts no operations in a window, or if this process got no processor in any of ATTEMPTS windows.
-
-    `carry` is the dictionary in which all trials of a session keep objects that are created only once.
+    Return None if the measurement is omitted, if the experiment counts no operations in a window, or if this
+    process got no processor in ATTEMPTS windows. `carry` keeps objects for later trials of the session.
     """
     experiment = experiment_of(case)
     if not experiment.windowed or is_omitted(COSTS):
@@ -48,10 +44,7 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
 
 def _cost_ns(source: Source | SelfDriven) -> float | None:
-    """Return the cost of one operation in one short window, in ns.
-
-    None if no operation completed in the window.
-    """
+    """Return the cost of one operation in a short window, in ns; None if no operation completed."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
@@ -62,26 +55,19 @@ def _cost_ns(source: Source | SelfDriven) -> float | None:
 ROUNDS = 9
 ROUND_NS = 3 * NS_PER_MS
 MOST = 5000
-"""Maximum number of calls in one of the ROUNDS rounds."""
+"""Maximum number of calls per round."""
 
 
 def bare_call_ns(place: Place, pulse: Pulse) -> float:
     """Return the cost of the cheapest call of a driver's Python binding, in ns: the median of ROUNDS rounds.
 
-    `place` connects to the data of a case. Raises EnvironmentFailure if it cannot connect.
+    Raises EnvironmentFailure if `place`, the data of a case, cannot be opened.
     """
     with place.bare_call() as call:
-        first = _ns_per_call(call, 20)
+        first = timeit(call, number=20) / 20 * NS_PER_S
         calls = min(MOST, max(1, int(ROUND_NS / first))) if first else MOST
         rounds = []
         for _ in range(ROUNDS):
             pulse()
-            rounds.append(_ns_per_call(call, calls))
+            rounds.append(timeit(call, number=calls) / calls * NS_PER_S)
     return median(rounds)
-
-
-def _ns_per_call(call: Callable[[], object], calls: int) -> float:
-    start_ns = time.perf_counter_ns()
-    for _ in repeat(None, calls):
-        call()
-    return (time.perf_counter_ns() - start_ns) / calls

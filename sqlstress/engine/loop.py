@@ -1,13 +1,11 @@
 """The timed loop of a worker: it runs the operations of a source until the measured window closes.
 
-A source (`engine.protocols.Source`) prepares operations in chunks. A chunk is the list of operations that the
-loop runs without anything else in between. All other work (drawing keys, counting, acknowledging, checking)
-is done between two chunks, so that no operation's latency includes it. The cost of this work is measured and
-reported.
+A source (`engine.protocols.Source`) prepares operations in chunks: lists that the loop runs without other
+work in between. Drawing keys, counting and checking happen between chunks, so that no latency includes them.
+Their cost is reported.
 
-A Run decides when each operation of a chunk begins. In a closed loop an operation begins when the previous
-operation ends, so one reading of the clock gives both stamps: an end and the next begin. Code that reads
-stamps must not rely on this, because in an open loop there are pauses between operations.
+The stamps of a chunk are the begin and end of each operation. In a closed loop one reading of the clock is
+both an end and the next begin. In an open loop there are pauses between operations.
 """
 
 from __future__ import annotations
@@ -23,44 +21,35 @@ from typing import Any, NamedTuple
 from sqlstress.engine.protocols import FAILED, Chunk, SelfDriven, Source, Stamps
 from sqlstress.statistics.histogram import Recorder
 
-# Counting: only operations that end inside the window count. A binary search in the stamps (begin and end of
-# each operation) finds these operations.
-
-
 FOREVER_NS = 1 << 62
 BIN_NS = 100_000_000
 MAX_BINS = 600
 
 
 class Window(NamedTuple):
-    """Interval in which completed operations count, in ns of `perf_counter_ns`; the same for all
-    processes."""
+    """Interval in which completed operations count, in ns of `perf_counter_ns`; equal in all processes."""
 
     starts_ns: int
-    """Time at which all workers begin their load: before `opens_ns` if there is a warm-up."""
+    """Common start of all workers; before `opens_ns` if there is a warm-up."""
     opens_ns: int
     closes_ns: int
-    """End of the window; FOREVER_NS if the number of operations is fixed instead."""
+    """End of the window; FOREVER_NS if the number of operations is fixed."""
 
     @property
     def bin_ns(self) -> int:
-        """Width of one bin of the operations over time, in ns: 0.1 s, or more if the window has over MAX_BINS
-        such bins."""
+        """Width of one bin of the operations over time, in ns: 0.1 s, or more to need at most MAX_BINS."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop.
-
-    As a plain namespace it can be sent through a pipe without imports.
-    """
+    """Results of one worker's timed loop: a plain namespace, which a pipe sends without imports."""
 
     first_ns: int
-    """Time at which the worker's first operation began, in ns; 0 without operations."""
+    """Begin of the worker's first operation, in ns; 0 without operations."""
     last_ns: int
-    """Time at which the worker's last operation ended, in ns; 0 without operations."""
+    """End of the worker's last operation, in ns; 0 without operations."""
     operations: dict[str, int]
     rows: int
     buckets: dict[str, dict[int, int]]
@@ -79,8 +68,7 @@ class Totals(SimpleNamespace):
     proof_ns: int
     peak_memory_bytes: int | None
     arrived: Any
-    """OpenTotals: counts and latencies of the operations by due time; None in a closed loop, which has no due
-    times."""
+    """OpenTotals of an open loop; None in a closed loop."""
 
     def __init__(self, **values: Any) -> None:
         zeros = ("first_ns", "last_ns", "rows", "longest_wait_ns", "busy", "busy_snapshot", "failed")
@@ -92,10 +80,10 @@ class Totals(SimpleNamespace):
 
 
 class LoopTally:
-    """Counter of a worker's operations, chunk by chunk."""
+    """Counter of a worker's operations, chunk by chunk. Only operations that end inside the window count."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
-        """`row_weights` has one number per kind: the rows that one operation of this kind reads or writes."""
+        """`row_weights` has the number of rows that one operation reads or writes, per kind."""
         self.window = window
         self.totals = Totals()
         self._kinds = kinds
@@ -107,8 +95,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`, because the last operations were not run. `sizes` has the number
-        of rows of each operation; None if the kind determines it.
+        `kinds` may be longer than `stamps`. `sizes` has each operation's rows; None if the kind determines
+        them.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -182,21 +170,17 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs operations of a chunk until the window closes; it may also return early, before a long
-pause.
+"""Function that runs a chunk's operations until the window closes, or until a long pause.
 
-Arguments: the source, the chunk, the current time, the time when the window closes (both in ns), and the
-clock. Returns the results and the stamps of the completed operations; both may be empty.
+Arguments: source, chunk, current time, close of the window (both in ns), clock. Returns the results and the
+stamps of completed operations.
 """
 
 
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Run a worker's operations, in the source's own loop if it has one; return the totals.
-
-    See `timed_loop`.
-    """
+    """Run a worker's operations, in the source's own loop if it has one. See `timed_loop`."""
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))
@@ -211,10 +195,9 @@ def timed_loop(
     run: Run,
     clock: Clock = time.perf_counter_ns,
 ) -> Totals:
-    """Run operations until the window closes, `limit` are done, the source has no more, or stop[0] is set.
+    """Run operations until the window closes, `limit` are done, the source is empty, or stop[0] is set.
 
-    Return the worker's totals. After every chunk progress[0] grows by the number of operations done, without
-    failed operations. `run` is the function that runs one chunk.
+    Return the totals. `run` runs one chunk, after which `progress[0]` grows by its successful operations.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
@@ -247,7 +230,7 @@ def timed_loop(
 
 
 def closed_loop(source: Source) -> Run:
-    """Return the Run function for a closed loop, which runs a chunk's operations back to back."""
+    """Return the Run function that runs a chunk's operations back to back."""
     return run_acknowledged if source.acknowledges else run_unacknowledged
 
 
@@ -256,9 +239,8 @@ def run_acknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; write each operation's end to shared memory at once.
 
-    An end in the source's shared 64-bit words acknowledges the operation, even if the worker is killed later.
-    If a source shares begins, too, its arrays `begins` and `ends` overlap by one word: one write sets both an
-    end and the next begin.
+    The end acknowledges the operation even if the worker is killed later. If begins are shared, too, the
+    arrays overlap by one word: one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
@@ -279,7 +261,7 @@ def run_acknowledged(
 def run_unacknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes. Keep the stamps in this process, which is cheaper."""
+    """Run a chunk's operations until the window closes; keep the stamps in this process, which is cheaper."""
     results: list[Any] = []
     ends: list[int] = []
     keep, stamp = results.append, ends.append
@@ -304,11 +286,7 @@ def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
 
 
 def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size: large enough that the work between chunks is rare, small enough to stop
-    soon.
-
-    A chunk should take SHORT_NS to LONG_NS. The size stays if the last chunk was not completed.
-    """
+    """Return the next chunk's size, so that a chunk takes SHORT_NS to LONG_NS."""
     if done < size:
         return size
     if took_ns < SHORT_NS:

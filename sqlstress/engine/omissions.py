@@ -1,7 +1,6 @@
-"""Measurements that a slice of an A/B test leaves out, because the test has them from an earlier slice.
+"""Measurements that a process of an A/B test leaves out, because an earlier process made them.
 
-An environment variable names the omitted measurements. An older version of sqlstress ignores the variable,
-but would refuse an unknown option.
+An environment variable names them: older versions of sqlstress ignore it, but would refuse an option.
 """
 
 from __future__ import annotations
@@ -9,13 +8,13 @@ from __future__ import annotations
 import os
 
 VARIABLE = "SQLSTRESS_OMIT"
-"""Variable of the environment with the names of omitted measurements, separated by spaces."""
+"""Environment variable with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Name of the costs of a sync and of the harness. A report must have a sync cost, so a few samples remain."""
+"""Name of the costs of a sync and of the harness. Some samples remain, because a report needs a sync cost."""
 REHEARSAL = "rehearsal"
-"""Name of the rehearsal."""
+"""Name of the rehearsal, a run of the user's work on a copy of the data."""
 RERUNS = "reruns"
-"""Name of the repeats of trials during which other programs took a large share of the processors."""
+"""Name of the repeats of trials that other programs disturbed."""
 
 
 def is_omitted(name: str) -> bool:

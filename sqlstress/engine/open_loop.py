@@ -1,8 +1,7 @@
 """The open loop: operations become due at a fixed rate, whether or not earlier operations are done.
 
 Latency counts from the due time, so that a pause of the store shows in every operation that became due during
-the pause. In a closed loop, where a worker waits for each operation, the pause shows in only one operation
-per process.
+the pause. In a closed loop it shows in only one operation per process.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 IDLE_NS = 50_000_000
-"""Maximum time between two checks whether the window has ended or the stop flag is set, in ns."""
+"""Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum of DueSleeper's margin, in ns: the worker wakes up this long before the due time."""
+"""Minimum and maximum of DueSleeper's margin, in ns."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
     """Yield the due times of one worker's operations, in ns: endless, ascending.
 
-    `worker` counts from 1. With even spacing the due times of all workers together are at equal distances.
-    With Poisson spacing each worker has its own Poisson process: together they are a Poisson process, too.
+    `worker` counts from 1. With even spacing the due times of all workers together are equidistant. With
+    Poisson spacing each worker has a Poisson process of its own.
     """
     assert case.arrivals
     interval_ns = NS_PER_S * case.concurrency / case.arrivals.rate
@@ -48,10 +47,9 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 
 
 class DueSleeper:
-    """Sleeper that wakes up a short margin before a given time, then polls the clock until this time.
+    """Sleeper that wakes up shortly before a given time, then polls the clock until this time.
 
-    The margin adapts to the delay with which the system wakes the process up. It must be short, because
-    polling takes a processor from other processes.
+    The margin adapts to the system's delay, and is short: polling takes a processor from other processes.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:
@@ -76,33 +74,25 @@ class DueSleeper:
 
 
 class OpenTotals(SimpleNamespace):
-    """Counts and latencies of one worker's operations that were due inside the window.
-
-    The fields hold only plain data, which a worker can send to the parent through a pipe.
-    """
+    """Plain counts and latencies of one worker's operations that were due inside the window."""
 
     due: int
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Histogram of latencies from the due time, by kind; the key "queued" has operations unfinished at the
-    window's end."""
+    """Histogram of latencies from the due time, by kind; "queued" means unfinished at the window's end."""
     largest_ns: dict[str, int]
     late: dict[int, int]
     """Histogram of the delays that sqlstress itself added to begins, in ns.
 
-    An operation can begin when it is due and the previous operation has ended. The delay is the time from
-    then on.
+    The delay counts from the due time, or from the end of the previous operation if that is later.
     """
     latest_ns: int
     polled_ns: int
 
 
 class OpenLoop:
-    """Run function of `timed_loop`: it runs the operations of a chunk, each when it is due.
-
-    An operation that is already overdue begins at once.
-    """
+    """Run function of `timed_loop`: it runs the operations of a chunk, each when it is due or overdue."""
 
     def __init__(
         self,
@@ -111,11 +101,7 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields the due times.
-
-        `limit_ns` is the maximum delay of a begin: operations that are later are skipped. None means no
-        limit. `pause` sleeps for a number of seconds.
-        """
+        """`dues` yields the due times. Operations later than `limit_ns` are skipped; None means no limit."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)
@@ -127,11 +113,7 @@ class OpenLoop:
     def __call__(
         self, source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
     ) -> tuple[list[Any], Stamps]:
-        """Run a chunk's operations until the window closes, or until the next operation is due much later.
-
-        Prepared operations that were not run are dropped. Due times belong to no particular operation, so the
-        next chunk's operations take the next due times.
-        """
+        """Run a chunk's operations until the window closes; drop the rest if the next is due much later."""
         results: list[Any] = []
         dues: list[int] = []
         begins: list[int] = []
@@ -167,7 +149,7 @@ class OpenLoop:
         return results, Stamps(begins, ends)
 
     def _skip(self, now: int) -> None:
-        """Skip operations that are overdue by more than the limit, and count them as skipped."""
+        """Skip and count operations that are overdue by more than the limit."""
         if self._limit_ns is None:
             return
         while self._due + self._limit_ns < now and self._due < self._window.closes_ns:
@@ -200,11 +182,9 @@ class OpenLoop:
         self._free_ns = ends[-1]
 
     def finish(self, totals: Totals, now: int) -> None:
-        """Count the operations that were due but not begun at the window's end, and add all counts to
-        `totals`.
+        """Add all counts to `totals`, including operations due but not begun at the window's end.
 
-        `now` is the time at which the loop ended, in ns. `totals.longest_wait_ns` also covers waits from a
-        due time.
+        `now` is the end of the loop, in ns. `totals.longest_wait_ns` then covers waits from a due time, too.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:
@@ -226,7 +206,7 @@ class OpenLoop:
 
 
 def open_loop(case: Case, worker: int, salt: int, window: Window) -> OpenLoop:
-    """Return a worker's open loop. The case must have `arrivals`: a rate and a spacing of the due times."""
+    """Return the open loop of a worker of a case with `arrivals`."""
     assert case.arrivals
     limit_s = case.arrivals.latency_limit_s
     limit_ns = None if limit_s is None else int(limit_s * NS_PER_S)

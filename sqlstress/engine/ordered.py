@@ -13,27 +13,24 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, WaitingConnections
 
 
-# Each worker's progress through its list of operations, in shared memory. A worker runs its operations in
-# order, so the number of ends says which operations were acknowledged, even if the worker was killed. Each
-# worker has an area of 64-bit words that no other process writes: first a word with the chunk's first
-# operation and the chunk's length, then the end of each operation of the chunk. An operation with an end was
-# acknowledged. Begins are not stored, because nothing needs them after a worker was killed.
-
-
 CHUNK = 256
-"""Maximum number of operations in a chunk: the operations that the timed loop runs without other work in
-between."""
+"""Maximum number of operations in a chunk, which the timed loop runs without other work in between."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return a shared array of 64-bit words, all 0, with the areas of `workers` workers."""
+    """Return a shared array of zeros with the areas of `workers` workers."""
     return shared_array("q", _WORDS * workers)
 
 
 class OperationLedger:
-    """Reader and writer of one worker's area of the array from `shared_words`."""
+    """Reader and writer of one worker's progress, in its area of the array from `shared_words`.
+
+    The area has a word with the chunk's first operation and length, then the end of each operation of the
+    chunk. A worker runs its operations in order, so the ends show which were acknowledged, even if it was
+    killed.
+    """
 
     def __init__(self, words: Any, worker: int) -> None:
         """`worker` counts from 1."""
@@ -41,8 +38,7 @@ class OperationLedger:
         self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Publish that the worker is about to run `operations` operations; `first` is the index of the
-        first operation in the worker's list."""
+        """Publish that the worker is about to run `operations` operations of its list, from index `first`."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         # One 64-bit store writes both numbers, so that a reader never sees one of them without the other.
         self._position[0] = first << _LENGTH_BITS | operations
@@ -52,19 +48,17 @@ class OperationLedger:
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:
-        """Return whether the worker has begun, or is about to begin, an operation that is not acknowledged
-        yet."""
+        """Return whether the worker has begun, or is about to begin, an unacknowledged operation."""
         first, operations = divmod(self._position[0], 1 << _LENGTH_BITS)
         return self.acknowledged() < first + operations
 
     def acknowledged(self) -> int:
-        """Return the number of operations that were acknowledged since the start of the list."""
+        """Return the number of acknowledged operations since the start of the list."""
         while True:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
             done = first + sum(map(bool, self.ends[:operations]))
-            # A live worker may have begun its next chunk during the count, and cleared ends that were not
-            # counted yet.
+            # A live worker may have begun its next chunk meanwhile, and cleared ends.
             if self._position[0] == position:
                 return done
 
@@ -73,7 +67,7 @@ class OrderedStep(NamedTuple):
     """One operation and its parameters."""
 
     kind: int
-    """Number of rows that this operation reads or writes."""
+    """Index into the source's `kinds`."""
     call: Operation
     params: Any
     rows: int
@@ -81,10 +75,9 @@ class OrderedStep(NamedTuple):
 
 
 class OrderedSource:
-    """Source (a worker's operations for the timed loop) that runs steps in order. Subclasses set `kinds`.
+    """Source of steps in a fixed order. Subclasses set `kinds`.
 
-    Only the call of a step is timed. The iterator `steps` prepares up to CHUNK steps before the first of them
-    runs, outside the measured time. An error ends the worker, so each call must do its own retries.
+    Only calls are timed: up to CHUNK steps are prepared ahead. An error ends the worker, so calls retry.
     """
 
     kinds: Sequence[str]
@@ -94,8 +87,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`; `worker` counts from 1. If `client` is None, nothing is
-        stored."""
+        """`words` come from `shared_words`; `worker` counts from 1. A `client` of None stores nothing."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

@@ -1,7 +1,6 @@
 """The worker processes of one trial: start, common start of the load, results and end. Each has its own pipe.
 
-The processes start before their data exists, so that their start overlaps with the preparation of the data.
-Workers may stay alive for the next trial: IdleWorkers keeps them.
+The processes start before their data exists, so that the start overlaps with the preparation of the data.
 """
 
 from __future__ import annotations
@@ -38,14 +37,10 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its list of pauses inside the store, in the experiment's form.
-
-None means that this worker makes no pauses.
-"""
-
+"""Function from a worker's number to its pauses inside the store; None means no pauses."""
 
 HUNG = "hung"
-"""First word of `WorkerExit.reason` for a worker that made no progress for too long."""
+"""First word of the reason for a worker that made no progress for too long."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -59,21 +54,19 @@ class WorkerExit:
     worker: int
     done: Done | None = None
     reason: str | None = None
-    """Reason why there are no results, as a clause such as "was killed"; None if there are results."""
+    """Clause such as "was killed" if there are no results; else None."""
     over_ns: int = field(default=0, compare=False)
-    """Time at which a worker without results was known to have ended, in ns of `perf_counter_ns`; 0 means
-    unknown."""
+    """Time at which a worker without results was known to have ended, in ns; 0 means unknown."""
 
 
 def clause(reason: str | None) -> str:
-    """Return the reason of a failure as a clause that follows the name of the process, such as "was
-    killed"."""
+    """Return the reason of a failure as a clause that follows a process's name, such as "was killed"."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the end of a process without a result, with the cause of SIGBUS and a remedy."""
+    """Return a clause on the end of a process without a result, with the cause and remedy of SIGBUS."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -83,10 +76,7 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """Processes of one trial: workers 1 to `concurrency`, and companions, which have the next numbers.
-
-    A companion is an additional process whose operations count in no figure.
-    """
+    """Workers 1 to `concurrency` of one trial, and companions: processes whose operations do not count."""
 
     def __init__(
         self,
@@ -102,8 +92,8 @@ class Pool:
     ) -> None:
         """`shared` holds the experiment's shared arrays; `trace` the shared memory of `--where`, or None.
 
-        `salt` changes the workers' random draws from trial to trial. `crew` keeps idle workers for the next
-        trial; if it is None, all workers end with this trial.
+        `salt` changes the random draws from trial to trial. `crew` keeps idle workers for the next trial; if
+        it is None, all workers end with this trial.
         """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
@@ -114,22 +104,14 @@ class Pool:
         self._stay = bool(crew) and experiment.keeps_workers and trace is None and pauses is None
         self._all_done = False
         limit = case.ops if experiment.windowed else None
-        halves = [half] * case.concurrency + [companion_halves[name] for name in companions]
+        job = Job(half, sent, limit, place.where, 0, salt, self.counters, shared, trace)
         self._jobs = [
-            Job(
-                half,
-                sent,
-                limit,
-                place.where,
-                number,
-                salt,
-                self.counters,
-                shared,
-                trace,
-                pauses(number) if pauses and number <= case.concurrency else None,
-                self._stay and number <= case.concurrency,
-            )
-            for number, half in enumerate(halves, 1)
+            job._replace(number=number, pauses=pauses(number) if pauses else None, stays=self._stay)
+            for number in range(1, case.concurrency + 1)
+        ]
+        self._jobs += [
+            job._replace(half=companion_halves[name], number=number)
+            for number, name in enumerate(companions, case.concurrency + 1)
         ]
         self._processes: list[BaseProcess] = []
         self._pipes: dict[Pipe, int] = {}
@@ -143,10 +125,7 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start all processes, or wake idle workers; no process connects before `call`.
-
-        Raises WorkerFailure.
-        """
+        """Start all processes or wake idle workers; none connects before `call`. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -178,7 +157,7 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait until every process has answered a call that it is ready; return the processes that failed.
+        """Wait until every process has answered a call; return the processes that failed.
 
         The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
         """
@@ -191,19 +170,14 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process.
-
-        At the first call a process connects; it answers every call as soon as it is ready. Raises
-        WorkerFailure if a process could not be started.
-        """
+        """Call every process: it connects at the first call, and answers when ready. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
         self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
-        """Send the window to every process: the times of the common start, and of the begin and end of
-        counting."""
+        """Send the window to every process."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -214,10 +188,7 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait for the results of all workers, and return them by worker number.
-
-        Give up if no worker makes progress for `timeout_s`.
-        """
+        """Return the results of all workers, by number; give up after `timeout_s` without any progress."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -226,8 +197,7 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Stop the companions and wait `timeout_s` for them; return their series, and the first problem or
-        None."""
+        """Stop the companions within `timeout_s`; return their series, and the first problem or None."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
         messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
@@ -260,8 +230,8 @@ class Pool:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, message) once per process; a WorkerExit if it died, failed or took too long.
 
-        The time limit is `until`, a time of `monotonic`; if it is None, `stall_s` seconds without progress.
-        `fault` says in the WorkerExit what the process failed to do in time.
+        The limit is `until`, a time of `monotonic`, or `stall_s` seconds without progress. `fault` says what
+        a process failed to do in time.
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -281,11 +251,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message.
-
-        Return None if the message has not arrived completely yet. Return a WorkerExit if the process has died
-        or failed.
-        """
+        """Return a process's message, None if incomplete, or a WorkerExit if the process died or failed."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -299,8 +265,7 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait up to `timeout_s` for the end of all processes that do not stay; return whether all have
-        ended."""
+        """Wait up to `timeout_s` for all processes that do not stay; return whether all have ended."""
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
@@ -318,8 +283,7 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """End all processes that do not stay: set the stop flag and close the pipes, then terminate, then
-        kill."""
+        """End all processes that do not stay: by the stop flag, then by signals."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -330,10 +294,9 @@ T = TypeVar("T")
 
 
 def to_namespace(case: T) -> T:
-    """Return a copy of the case as a namespace with equal attributes, which a worker reads without its class.
+    """Return a copy of the case as a namespace, which a worker reads without its class.
 
-    A process that receives a dataclass imports `dataclasses`, `inspect` and the module of the case. This adds
-    about 15 ms to its start.
+    To receive a dataclass, a process imports modules for about 15 ms.
     """
 
     def convert(value: Any) -> Any:
@@ -348,25 +311,20 @@ def to_namespace(case: T) -> T:
     return cast(T, convert(case))
 
 
-# Modules that the processes of a measurement import. The fork server (the process from which workers are
-# forked) imports them in advance.
-
-
 COMMON_MODULES = (
     "sqlstress.engine.worker",
     "sqlstress.system.sharing",
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""Modules that every worker imports. Since Python 3.13, `random` imports `_sha2` for a seed that is a
-string."""
+"""Modules that every worker imports. Since Python 3.13, `random` imports `_sha2` for a text as seed."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
-    """Return the names of the modules that the fork server imports in advance; some may not be installed.
+    """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
 
-    Empty if no case has a common start: the processes of the published script (an experiment that repeats a
-    published benchmark) are spawned, because its time includes their start.
+    Some may not be installed. Without a common start, processes are spawned: a published script times the
+    start.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -380,14 +338,10 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-# Our processes, and whether they use the disk before the load, so that our own load is not reported as
-# foreign load.
-
-
 def ours(case: Case) -> Family | None:
-    """Return this process and all processes that it starts for a case; None if our processor time is unknown.
+    """Return all processes that work for a case; None if their processor time is unknown.
 
-    It is unknown if the case uses the user's own server on this machine: the server also works for us.
+    With the user's server on this machine it is unknown, because the server also works for us.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -397,16 +351,10 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether our processes use the disk only after all of them have started.
-
-    The user's code may write as soon as it starts, and a server may write at any time.
-    """
+    """Return whether our processes use the disk only after all have started, unlike servers and user code."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
-
-
-# Worker processes that stay for the next trial: they connect again, but need not start again.
 
 
 _WORD = 8
@@ -415,8 +363,7 @@ _WORD = 8
 class IdleWorkers:
     """Idle workers, by number. They sleep until a trial takes them; leaving the `with` block ends them.
 
-    They keep the shared arrays with which they were started. They also keep settings that change SQLite for a
-    whole process, so an idle worker serves only trials with equal settings.
+    They keep shared arrays and process-wide settings, so they serve only trials with equal settings.
     """
 
     def __init__(self) -> None:
@@ -432,10 +379,10 @@ class IdleWorkers:
         self.dismiss()
 
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
-        """Return a shared array of at least `words` 64-bit words, all 0, for the counters of the next trial.
+        """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        End the idle workers if they were started with another `like` (anything that must be equal for all
-        trials that they serve) or with other `shared` arrays.
+        End the idle workers if they were started with other `shared` arrays, or another `like`: a value that
+        is equal for all trials that they may serve.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -446,8 +393,7 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake idle worker `number` with a message; return its process and pipe, or None if it is missing or
-        dead."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if it is dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
@@ -475,8 +421,7 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
     """Wait up to `timeout_s` until all processes have ended; return whether all have."""
     until = time.monotonic() + timeout_s
     for process in processes:
-        # Use is_alive(): after a reading of `exitcode`, multiprocessing keeps the ended process and its
-        # descriptors until the next start.
+        # Reading `exitcode` would keep the ended process and its descriptors until the next start.
         while process.is_alive() and (left := until - time.monotonic()) > 0:
             process.join(min(left, TICK_S))
             pulse()

@@ -22,7 +22,7 @@ Found = TypeVar("Found", bound=Check | None)
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
     """Return the result of `check`, which reads the database; if the reading fails, return a failed check.
 
-    Re-raises errors that do not concern the database: SqlstressError, OSError and MemoryError.
+    Re-raises SqlstressError, OSError and MemoryError, which do not concern the data.
     """
     try:
         return check()
@@ -33,10 +33,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return checks that sum up the errors in the data that the workers read.
-
-    The check of torn transactions is left out if no worker looked for them.
-    """
+    """Return the checks of the data that workers read; torn transactions only if a worker looked for them."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
@@ -60,8 +57,7 @@ def _summed_check(
 class ProvenWork(Work):
     """The parent's part of one trial: it creates the data, and verifies all acknowledged writes afterwards.
 
-    An experiment's subclass adds `create` and `checks`. Both are called only if the target stores data, so
-    they may use everything that a storing target offers.
+    A subclass adds `create` and `checks`, which are called only if the target stores data.
     """
 
     def __init__(self, case: Case, place: Place) -> None:
@@ -95,15 +91,12 @@ class ProvenWork(Work):
         return replace(trial, wal=self._wal.use()) if self._wal else trial
 
     def release(self) -> None:
-        """Close open resources. A subclass first closes its own connections to the database."""
+        """Close open resources. A subclass first closes its own connections."""
         if self._wal:
             self._wal.close()
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Return the verdict: whether the stored data agrees with the workers' acknowledged writes.
-
-        The verdict is "skipped" if nothing is stored or with `--verify none`.
-        """
+        """Return the verdict on the data; "skipped" with `--verify none` or if nothing is stored."""
         if not self.place.stores or self.case.verify == "none":
             reason = "--verify none" if self.place.stores else f"the {self.case.driver} driver stores nothing"
             return Verdict((Check("verification", "skipped", note=reason),))
@@ -112,8 +105,7 @@ class ProvenWork(Work):
         return Verdict(checks, time.perf_counter() - start_s)
 
     def sound(self, pulse: Pulse) -> list[Check]:
-        """Return the target's own checks of the data: integrity, and whether the schema has stayed as the
-        experiment created it."""
+        """Return the target's own checks: integrity, and whether the schema is unchanged."""
         checks = [self.place.integrity(self.case.verify, pulse)]
         if self._created:
             checks.append(examined("schema", lambda: self.place.redefined(self._created, pulse)))

@@ -14,31 +14,27 @@ if TYPE_CHECKING:  # a worker process need not import reports
     from sqlstress.targets.views import Operation
 
 FAILED = 255
-"""Kind of an operation that failed: it was given up after its time-out."""
+"""Kind of an operation that was given up after its time-out."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Results of a fixed amount of work, ascending by severity. LIMIT means that SQLite refused to go on."""
+"""Results of a fixed amount of work, by severity. LIMIT means that SQLite refused to go on."""
 
 
 class Chunk(NamedTuple):
-    """Operations that the timed loop runs without other work in between, prepared outside the measured
-    time."""
+    """Operations that the timed loop runs without other work in between, prepared in advance."""
 
     kinds: bytearray
-    """Kind of each operation, as an index into the source's kinds; FAILED if the operation was given up."""
+    """Kind of each operation, as an index into the source's kinds, or FAILED."""
     calls: Iterable[Operation]
     params: Iterable[Any]
     rows: Any = None
-    """Rows that each operation writes, in the experiment's own form; only the experiment reads this field."""
+    """Rows that each operation writes; only the experiment reads this field."""
     sizes: Sequence[int] | None = None
     """Number of rows of each operation; None if the kind determines it."""
 
 
 class Stamps(NamedTuple):
-    """Begin and end of each operation of a chunk, in ns.
-
-    An operation may begin later than the previous one ends.
-    """
+    """Begin and end of each operation of a chunk, in ns. There may be pauses between operations."""
 
     begins: list[int] | memoryview
     ends: list[int] | memoryview
@@ -50,10 +46,9 @@ class Source(Protocol):
     kinds: Sequence[str]
     """Names of the kinds of operations."""
     acknowledges: bool
-    """Whether it must be known which operations were done, even if the worker is killed."""
+    """Whether completed operations must be known even if the worker is killed."""
     stamps: Any
-    """If `acknowledges`, the Stamps that the loop fills. Its ends are shared 64-bit words: each acknowledges
-    an operation."""
+    """Stamps that the loop fills if `acknowledges`; shared 64-bit ends acknowledge operations."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -62,23 +57,16 @@ class Source(Protocol):
         """Prepare up to `size` operations; return None if no operation is left."""
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        """Record that an operation was given up after its time-out; re-raise `error` if it has another cause.
-
-        `index` is the operation's position in the chunk.
-        """
+        """Record that operation `index` of the chunk timed out; re-raise `error` if it has another cause."""
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Take the results of the first `done` operations of a chunk: acknowledge and check them.
-
-        `results` has the return value of each call. `stamps` has the begin and end of each of these
-        operations.
-        """
+        """Acknowledge and check the first `done` operations of a chunk, whose calls returned `results`."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the number of BUSY and of BUSY_SNAPSHOT answers that the worker has had so far."""
+        """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT answers so far."""
 
     def findings(self) -> Findings:
-        """Return the errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its effective settings."""
 
     def close(self) -> None:
         """Close the store."""
@@ -88,15 +76,11 @@ class SelfDriven:
     """A worker's part with its own timed loop, which must count as `engine.loop` does."""
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
-        """Run operations until the window closes, `limit` are done, or stop[0] is set; return the worker's
-        totals.
-
-        `progress[0]` is the number of operations done so far, for the parent.
-        """
+        """Run operations as `engine.loop.timed_loop` does; return the totals."""
         raise NotImplementedError
 
     def findings(self) -> Findings:
-        """Return the errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its effective settings."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -105,11 +89,7 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings: errors in the data, its settings, and the experiment's own results.
-
-    The worker sends the findings to the parent through a pipe. So the fields hold only plain data, such as
-    numbers, texts and lists.
-    """
+    """One worker's findings, as plain data for a pipe: errors in the data, its settings, own results."""
 
     effective: dict[str, str]
     reads_checked: int
@@ -123,21 +103,19 @@ class Findings(SimpleNamespace):
     note: str
     """Line that explains an outcome other than DONE; else empty."""
     series: list[tuple[str, str, list[int]]]
-    """Values recorded over time: (name, unit, values) of each Series."""
+    """Values over time: (name, unit, values) of each Series."""
     latency: dict[str, tuple[dict[int, int], int]]
     """Latencies of parts of operations in the window: name → (histogram, longest in ns)."""
     failures: list[tuple[str, str, dict[int, int], int]]
     """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
-    """Observed events, such as an error and its line: topic, kind, count, example and traits of a
-    Sighting."""
+    """Observed events, such as errors: topic, kind, count, example and traits of each Sighting."""
     reconnected: bool
-    """Whether the worker closed connections during the trial. SQLite deletes the WAL when the last connection
-    closes."""
+    """Whether the worker closed connections during the trial: the last one to close deletes the WAL."""
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
-    """Clause on an open database file that was replaced or deleted during the work; None if there is none."""
+    """Clause on an open database file that was replaced or deleted during the work; else None."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
@@ -155,20 +133,14 @@ class Outcome(NamedTuple):
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time at which a dead worker was known to have ended, on the workers' clock, in ns; 0 means unknown."""
+    """Time at which a dead worker was known to have ended, in ns of the workers' clock; 0 means unknown."""
 
 
 class Companion(Protocol):
-    """An additional process of a trial whose operations count in no figure.
-
-    It connects when it is created.
-    """
+    """An additional process of a trial, counted in no figure. It connects when it is created."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Do the companion's work until `ended` returns true; return the values recorded over time.
-
-        `window` is the workers' window.
-        """
+        """Work until `ended` returns true; return the values recorded in `window`, the workers' window."""
 
     def close(self) -> None:
         """Close the companion's connections."""
@@ -178,14 +150,14 @@ class Work(Protocol):
     """The parent's part of one trial. An experiment overrides the methods that it needs."""
 
     shared: tuple[Any, ...]
-    """Shared arrays that every worker gets, unchanged, when it starts."""
+    """Shared arrays that every worker gets when it starts."""
     companions: tuple[str, ...] = ()
-    """Names of the additional processes to run: keys of the experiment's `companions()`."""
+    """Additional processes to run: keys of the experiment's `companions()`."""
     redefines: bool = False
     """Whether the workers may change the schema or the journal mode."""
 
     trace: Any = None
-    """Shared memory for the recording of times by `--where`, made by the target; None if it is off."""
+    """Shared memory for the times of `--where`; None if it is off."""
 
     def share(self, pulse: Pulse) -> None:
         """Create `shared` and `trace` if they do not exist yet."""
@@ -195,34 +167,27 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Prepare for the load.
-
-        Called before the workers connect, after the parent's last check of the new data.
-        """
+        """Prepare for the load, before the workers connect and after the last check of the new data."""
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
-        """Act or observe during the load. Called about ten times a second, and once shortly before it."""
+        """Act or observe shortly before the load, and about ten times a second during the load."""
         return
 
     def ended(self, pulse: Pulse) -> None:
-        """Act or observe after the load. Called when all workers have disconnected."""
+        """Act or observe after the load, when all workers have disconnected."""
         return
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
+        """Return whether the data agrees with the workers' acknowledged writes."""
 
     @property
     def completing(self) -> str:
-        """Name of the phase in which `complete` runs, for the progress line.
-
-        Empty if `complete` takes no time.
-        """
+        """Name of the phase in which `complete` runs, for the progress line; empty if it takes no time."""
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with measurements added that need the files after the workers' end, such as the
-        file space."""
+        """Return the trial with measurements of the files after the workers' end, such as the file space."""
         return trial
 
     def release(self) -> None:

@@ -1,5 +1,4 @@
-"""Set-up of a study: a new folder, enough file descriptors, a description of the environment, and stop
-signals."""
+"""Set-up of a study: a new folder, file descriptors, a description of the environment, stop signals."""
 
 from __future__ import annotations
 
@@ -35,11 +34,11 @@ class Bench:
     report: Report
     """Report without runs: only time, command and environment."""
     runner: TrialRunner
-    """Runner of trials in the session's folder; it stops on a signal and reports progress to the observer."""
+    """Runner of trials in the session's folder; it stops on a signal and informs the observer."""
 
 
 class MeasuringSession:
-    """Factory of benches (tools of a study) for `cases`. Each bench gets a new folder inside `directory`."""
+    """Factory of benches (tools of a study) for `cases`, each with a new folder inside `directory`."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -50,10 +49,10 @@ class MeasuringSession:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[Bench]:
-        """Yield a bench. Inside the block the bench's runner raises Interrupted after a stop signal.
+        """Yield a bench, whose runner raises Interrupted after a stop signal.
 
-        Raises UsageError if `keep` is set and a case uses a server, and another SqlstressError if `directory`
-        does not allow a measurement.
+        Raises UsageError if a server's files should be kept, another SqlstressError for an unusable
+        `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
@@ -82,10 +81,7 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why a case that could use the C loop runs the Python loop; else None.
-
-    The reason says why the C loop is unavailable for the case's driver on this system.
-    """
+    """Return the reason why the C loop is unavailable to a case that could use it; else None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
@@ -93,40 +89,26 @@ def not_native(case: Case) -> str | None:
 
 def waiting_drivers(cases: Sequence[Case]) -> list[str]:
     """Return the drivers of workers that open the database and have a busy timeout."""
-    return [
-        *dict.fromkeys(
-            case.driver
-            for case in cases
-            if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
-        )
-    ]
-
-
-# File descriptors: every process needs some for its data, and the parent some for each worker.
+    waiting = (
+        case for case in cases if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
+    )
+    return list(dict.fromkeys(case.driver for case in waiting))
 
 
 DESCRIPTORS_PER_WORKER = 3
-"""Descriptors of the parent per worker or companion: our pipe, and multiprocessing's sentinel and job
-pipe."""
+"""Descriptors of the parent per process: our pipe, and multiprocessing's sentinel and job pipe."""
 SPARE_DESCRIPTORS = 64
 
 
 def needed_descriptors(case: Case) -> int:
     """Return the number of file descriptors that the parent or a worker of this case may need."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
-    return (
-        data
-        + DESCRIPTORS_PER_WORKER * (case.concurrency + len(experiment_of(case).companions()))
-        + SPARE_DESCRIPTORS
-    )
+    processes = case.concurrency + len(experiment_of(case).companions())
+    return data + DESCRIPTORS_PER_WORKER * processes + SPARE_DESCRIPTORS
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Raise this process's soft limit of open files to `count` if it is lower; child processes inherit the
-    limit.
-
-    Raises EnvironmentFailure if the system forbids it. Does nothing on Windows.
-    """
+    """Allow `count` open files to this process and its children. Raises EnvironmentFailure if impossible."""
     if sys.platform == "win32":
         return  # Windows does not limit handles.
     import resource

@@ -21,56 +21,47 @@ class Progress:
     """Progress of a study, for the progress line."""
 
     label: str
-    """Current activity, such as "[1/8] 1 bucket, 1 process" or "pair 3 of 10"."""
+    """Current activity, such as "[1/8] 1 bucket, 1 process"."""
     done: float
-    """Amount of work done, in the unit of `total`; it never decreases."""
+    """Amount of work done, in the unit of `total`; never decreases."""
     total: float
-    """Total amount of work, in any unit; it may grow if the study finds that it needs more."""
+    """Total amount of work, in any unit; may grow."""
     note: str
-    """Latest result or current phase, such as "1,234 TPS", "preparing" or "B/A -2.1%"."""
+    """Latest result or current phase, such as "1,234 TPS" or "preparing"."""
     left_s: float
     """Estimated time left, in seconds."""
     label_width: int = 0
-    """Width of the longest label of this study, in characters, so that the progress bar does not move
-    sideways."""
+    """Width of the study's longest label, in characters, so that the progress bar does not move sideways."""
     note_width: int = 0
-    """Width of the longest note of this study, in characters; 0 means unknown."""
+    """Width of the study's longest note, in characters; 0 means unknown."""
 
 
 class Observer:
-    """Receiver of a study's events; this class ignores them.
-
-    Overriding methods must be quick and never raise.
-    """
+    """Receiver of a study's events; this class ignores them. Methods must be quick and never raise."""
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""
 
     def phase(self, name: str) -> None:
-        """Receive the name of the trial's new phase: preparing, starting, measuring or verifying."""
+        """Receive the trial's new phase: preparing, starting, measuring or verifying."""
 
     def waiting(self) -> None:
-        """Receive a sign of life in a phase other than the load. May be called often."""
+        """Receive a sign of life in a phase other than the load; may be called often."""
 
     def tick(self, operations: int) -> None:
-        """Receive the number of operations that this trial has done so far; called about ten times a
-        second."""
+        """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive the current view of a study that observes other programs; called about once a second.
-
-        `page` returns it as several lines, `line` as a single line.
-        """
+        """Receive functions that return the view of other programs as a page or a line, once a second."""
 
 
 SILENT = Observer()
-
 
 Steps = Generator[None, None, None]
 
 
 class AnyBench(Protocol):
-    """Tools with which a study measures: valid inside the `with` block that opened them."""
+    """Tools with which a study measures, valid inside the `with` block that opened them."""
 
     @property
     def report(self) -> Report:
@@ -88,15 +79,12 @@ class Study(Protocol[B_contra]):
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted on a stop signal. Raises any other problem as SqlstressError if there are no
-        results yet; otherwise the problem becomes part of the report.
+        Raises Interrupted on a stop signal. Raises another problem, as SqlstressError, only before any
+        result.
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without runs, with the results so far added.
-
-        May be called between two steps.
-        """
+        """Return `blank`, a report without runs, with the results so far. May be called between two steps."""
 
 
 class StudyRequest(NamedTuple):
@@ -104,16 +92,15 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure; the study begins with the first."""
+    """Cases that the study may measure, beginning with the first."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 
 
 ReadWords = Callable[[Sequence[str], Iterable[Option], str], dict[str, Any]]
-"""Function that parses words of a command line; it returns the typed values by option name.
+"""Function that parses words of a command line and returns the values by option name.
 
-Arguments: the words, the options, and the name of the place where the words come from, for the message of a
-UsageError.
+Arguments: the words, the options, and the source of the words for the message of a UsageError.
 """
 
 
@@ -122,14 +109,14 @@ class BenchOpener(Protocol[B_co]):
 
     @property
     def kept_folder(self) -> Path | None:
-        """Folder with the kept databases; None if they are not kept or no bench has been opened."""
+        """Folder with the kept databases, or None."""
 
     @property
     def stayed(self) -> tuple[Path, ...]:
         """Our files that could not be removed."""
 
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
-        """Return a context manager that opens a bench; leaving the block closes it and removes its files."""
+        """Return a context manager with a bench; leaving it removes the bench's files."""
 
 
 class ObservationRequest(NamedTuple):
@@ -142,14 +129,8 @@ class ObservationRequest(NamedTuple):
     """Whether each view is printed as a line even if a full page is possible."""
 
 
-# Text of an exception that ends a measurement, for the report.
-
-
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception raised while a driver was used.
-
-    An exception that the driver's target does not expect gets a request to report it.
-    """
+    """Return the SqlstressError that explains an exception, and asks to report it if it is unexpected."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)
@@ -161,8 +142,7 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
     """Return the text for the report on a problem that ends a measurement.
 
-    Raises Interrupted unchanged. Raises the problem as SqlstressError if there are no results yet
-    (`nothing_yet`).
+    Raises Interrupted unchanged, and the problem as SqlstressError if there are no results (`nothing_yet`).
     """
     if isinstance(problem, Interrupted):
         raise problem

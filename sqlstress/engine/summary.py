@@ -28,33 +28,26 @@ def summarise(
 ) -> Trial:
     """Return the Trial, without a verdict on its data yet.
 
-    `whole_s` is the time from the start of the processes to the end of the last process, in seconds: the
-    published script, which one experiment repeats, measures this time. `start_s` is the duration of the
-    start, in seconds.
+    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
+    count from the first call; without a common start, as in a published script, from the processes' start.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
     workers = tuple(_worker_result(case, worker, window, seconds) for worker in ended)
-    transactions, rows, busy, busy_snapshot, failed = (
-        sum(getattr(worker, name) for worker in workers)
-        for name in ("transactions", "rows", "busy", "busy_snapshot", "failed")
-    )
+    names = ("transactions", "rows", "busy", "busy_snapshot", "failed")
+    sums: dict[str, Any] = {name: sum(getattr(worker, name) for worker in workers) for name in names}
     rates = [worker.tps for worker in workers]
     findings = [result.findings for result in done]
     settings = _effective(findings)
     return Trial(
         index=index,
         seconds=seconds,
-        transactions=transactions,
-        rows=rows,
-        tps=transactions / seconds,
-        rows_per_s=rows / seconds,
+        **sums,
+        tps=sums["transactions"] / seconds,
+        rows_per_s=sums["rows"] / seconds,
         fairness=statistics.jain(rates),
         min_max_share=statistics.min_max_share(rates),
         longest_wait_ns=max((worker.longest_wait_ns for worker in workers), default=0),
-        busy=busy,
-        busy_snapshot=busy_snapshot,
-        failed=failed,
         latency=_latency(done),
         failures=_failures(done),
         workers=workers,
@@ -74,11 +67,7 @@ def summarise(
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the duration in which the trial's transactions were counted, in seconds.
-
-    It is the window's length; without a window, the time from the first begin to the last end of an
-    operation.
-    """
+    """Return the window's length, else the time from the first begin to the last end, in seconds."""
     if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
@@ -119,10 +108,7 @@ def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Return the ratio of the transactions in the two halves of the window; None without a window.
-
-    The last bins of a worker may be missing; they count as 0.
-    """
+    """Return the ratio of the transactions in the two halves of the window; None without a window."""
     if window.closes_ns == FOREVER_NS:
         return None
     bins = [sum(values) for values in zip_longest(*(worker.bins for worker in workers), fillvalue=0)]
@@ -131,8 +117,7 @@ def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None
 
 
 def _latency(done: Sequence[Done]) -> dict[str, Latency]:
-    """Return the latencies by kind of operation, merged over workers; then those of parts of operations, by
-    name."""
+    """Return the latencies merged over workers, by kind of operation, then by part of operations."""
     by_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
     for result in done:
         for kind, buckets in result.totals.buckets.items():
@@ -144,10 +129,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 
 
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
-    """Return all failed operations by kind and error, the most frequent first.
-
-    A worker that does not record the kinds of its failures counts under two empty strings.
-    """
+    """Return all failed operations by kind and error (both empty if not recorded), frequent ones first."""
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
         by_kind = failure.findings.failures
@@ -161,16 +143,13 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Merge histograms; each part is a pair of a histogram and its largest value in ns."""
+    """Merge pairs of a histogram and its largest value in ns."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the fates of the due operations (done, skipped, queued), summed over workers.
-
-    Return None for a closed loop, in which no operation has a due time.
-    """
+    """Return the fates of the due operations, summed over workers; None for a closed loop."""
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -192,11 +171,7 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back, by name.
-
-    If workers read different values of a setting, the values are joined by " / ". Workers that could not read
-    the setting are ignored.
-    """
+    """Return the settings that workers read back, by name; different values are joined by " / "."""
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
     read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
@@ -204,7 +179,7 @@ def _effective(findings: Sequence[Findings]) -> dict[str, str]:
 
 
 def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
-    """Return the values over time that the workers recorded, as Series."""
+    """Return the values over time that the workers recorded."""
     return tuple(
         Series(name, unit, tuple(values), worker=worker.worker)
         for worker in ended
@@ -214,10 +189,7 @@ def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
 
 
 def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return the observed events of all workers, added up by topic, kind and traits.
-
-    In each topic the most frequent event comes first. The result has at most MOST_SIGHTINGS events.
-    """
+    """Return up to MOST_SIGHTINGS events of all workers, added up by topic, kind and traits."""
     by_key: dict[Any, Sighting] = {}
     for finding in findings:
         for topic, kind, count, example, traits in finding.sightings:

@@ -31,34 +31,28 @@ from sqlstress.engine.study import Observer, as_failure
 from sqlstress.engine.summary import outcomes, summarise
 from sqlstress.errors import Interrupted
 from sqlstress.experiment import case_label, experiment_of, has_window, unit_of
-from sqlstress.machine.foreign_load import CpuMonitor, DiskMonitor, Shares, disk_of
+from sqlstress.machine.foreign_load import CpuMonitor, DiskMonitor, disk_of
 from sqlstress.machine.host import usable_cores
 from sqlstress.machine.quota import QuotaMonitor
 from sqlstress.report import Check, Throttling, Trial, Verdict
 from sqlstress.report.case import Case
-from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_duration
 from sqlstress.system.interrupt import Pulse, StopSignals
 from sqlstress.system.processes import SPAWNING, Starter
 from sqlstress.targets import open_place
 from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
-# Detection of changes by other programs to a trial's data. Such changes make its figures invalid.
-
 
 class Guard:
-    """Snapshot of a trial's data after its preparation, to compare with the data after the load."""
+    """Snapshot of a trial's data after its preparation, to detect changes by other programs."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """`redefines` is whether workers change the schema.
-
-        If so, schema changes by other programs are not detected.
-        """
+        """If workers change the schema (`redefines`), schema changes by other programs are not detected."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Record the identity of the files. Call it just before the workers open them."""
+        """Record the identity of the files just before the workers open them."""
         if self._before:
             self._before.seal()
 
@@ -82,10 +76,7 @@ class Guard:
 
 
 def unread(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict if a disturbance has made the data unreadable.
-
-    None if the data can still be verified.
-    """
+    """Return the verdict on data that a disturbance has made unreadable; None if the data is readable."""
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -93,22 +84,14 @@ def unread(disturbance: Disturbance) -> Verdict | None:
     return Verdict((Check("database files", disturbance.unread, note=disturbance.text),))
 
 
-# Detection of stalls: a sleeping machine, a frozen virtual machine, a stopped program. Whether the clock of
-# the latencies advances during a stall depends on the system; in either case the figures are not those of a
-# running machine. A stall has two signs. First, the parent reads the clock about ten times a second, so a
-# late reading shows that nothing ran. Second, one of the system's clocks counts sleep while another does not,
-# so their distance grows.
-
-
 MIN_STALL_S = 1.0
-"""Minimum stall, in seconds. On a busy machine a waking process runs within a fraction of this."""
+"""Minimum stall, in seconds. Even on a busy machine a waking process runs sooner."""
 
 
 def seconds_asleep() -> float:
     """Return the lead of the clock that counts sleep over the clock that does not, in seconds.
 
-    Only changes of the value have a meaning. On Windows it is always 0.0: `perf_counter` counts sleep there,
-    so that sleep shows as a late reading.
+    Only changes have a meaning. It is 0.0 on Windows, where `perf_counter` counts sleep.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -119,7 +102,11 @@ def seconds_asleep() -> float:
 
 
 class StallDetector:
-    """Detector of stalls. It reads the clocks from its creation on; call `look` several times a second."""
+    """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
+
+    Call `look` several times a second: a late reading of the clock shows that nothing ran. During sleep, a
+    clock that counts sleep also moves away from a clock that does not.
+    """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
@@ -129,7 +116,7 @@ class StallDetector:
         self._slept_before = self._asleep()
         self._last = clock()
         self._longest = (self._last, self._last)
-        """Begin and end of the longest interval between two consecutive readings of `clock`, in seconds."""
+        """Begin and end of the longest interval between two readings of `clock`, in seconds."""
 
     def look(self) -> None:
         """Read the clock."""
@@ -142,8 +129,7 @@ class StallDetector:
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest stall, in seconds; 0 if there was none, or if a busy machine can explain it.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress in an interval. If they did, a late
-        reading only means that this process got no processor.
+        `went_on(begin_s, end_s)` returns whether workers made progress, so that only this process waited.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -154,7 +140,7 @@ class StallDetector:
 
 
 def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins (intervals of the window) between two times.
+    """Return whether workers finished operations in most bins of the window between two times.
 
     The times are in seconds of `perf_counter`. False if no bin lies completely between them.
     """
@@ -169,9 +155,6 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
     return 2 * sum(count > 0 for count in between) > len(between)
 
 
-# The window of a trial, and workers that begin after the window has opened.
-
-
 MIN_LEAD_S = 0.005
 """Minimum time between the announcement of the window and the common start, in seconds."""
 LEAD_ANSWERS = 2.0
@@ -181,8 +164,7 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return a window that begins late enough for every worker to receive it in time.
 
-    `answer_s` is the time in which all processes answered a call. `extra_s` delays the opening of the window:
-    the warm-up is longer or, without warm-up, the start is later.
+    Processes need `answer_s` to answer a call. `extra_s` lengthens the warm-up, or delays a start without it.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -208,50 +190,42 @@ def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float
 
 
 class RetryReason(NamedTuple):
-    """Reason why a trial in which nothing failed is not valid. The trial may be repeated."""
+    """Reason why a trial in which nothing failed is not valid, and may be repeated."""
 
     late_s: float
-    """Delay of the last worker after the window opened, in seconds; 0 means that all were in time."""
+    """Delay of the last worker after the window opened, in seconds, or 0."""
     still_s: float
-    """Longest stall (time in which nothing ran), in seconds; 0 means no stall."""
+    """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
     """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
     crowd: str = ""
-    """Text if there are more processes than the cores can run, such as "1,000 processes on 2 cores"; else
-    empty."""
+    """Text such as "1,000 processes on 2 cores" if there are too many processes; else empty."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota if it was used up; else None."""
 
     def message(self, attempts: int) -> str:
-        """Return an error message with a remedy. `attempts` is the number of attempts at the trial."""
+        """Return an error message with a remedy, after this number of attempts."""
         if self.missing:
             trials = f", in {attempts} trials" if attempts > 1 else ""
             return f"no {self.missing}{trials}: give a longer --duration, or --ops"
         times = f" {attempts} times" if attempts > 1 else ""
-        if self.still_s and self.quota:
-            return (
-                f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes{times} (for up to "
-                f"{self.still_s:.1f} s): raise the quota, or lower --concurrency"
-            )
-        if self.still_s and self.crowd:
-            return (
-                f"nothing ran for up to {self.still_s:.1f} s{times}: {self.crowd} wait too long for a "
-                "processor. Lower --concurrency, or use a machine with more processors"
-            )
+        stopped = f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes" if self.quota else ""
+        fewer = "Lower --concurrency, or use a machine with more processors"
         if self.still_s:
+            still = f"{self.still_s:.1f} s"
+            if stopped:
+                return f"{stopped}{times} (for up to {still}): raise the quota, or lower --concurrency"
+            if self.crowd:
+                late = f"{self.crowd} wait too long for a processor. {fewer}"
+                return f"nothing ran for up to {still}{times}: {late}"
             return (
-                f"the machine slept, or this program was stopped, while it measured{times} "
-                f"(for {self.still_s:.1f} s): let it run undisturbed"
+                f"the machine slept, or this program was stopped, while it measured{times} (for {still}): "
+                "let it run undisturbed"
             )
         late = f"a worker came late to the window{times}"
-        if self.quota:
-            return (
-                f"{late}: the CPU quota of {self.quota.cores:.3g} cores stopped the processes. Raise the "
-                "quota, or lower --concurrency"
-            )
-        if self.crowd:
-            return f"{late}: {self.crowd}. Lower --concurrency, or use a machine with more processors"
-        return f"{late}: give a longer --warmup"
+        if stopped:
+            return f"{late}: {stopped}. Raise the quota, or lower --concurrency"
+        return f"{late}: {self.crowd}. {fewer}" if self.crowd else f"{late}: give a longer --warmup"
 
 
 CROWDED_PROCESSES_PER_CORE = 50
@@ -261,26 +235,17 @@ CROWDED_PROCESSES_PER_CORE = 50
 def retry_reason(
     late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None.
-
-    `late_s` is the delay of the last worker, `still_s` the longest stall, both in seconds.
-    """
+    """Return the reason to repeat a trial, or None; see RetryReason for `late_s` and `still_s`."""
     if not (late_s or still_s):
         return None
-    cores = usable_cores()
-    crowd = (
-        f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
-        if workers >= CROWDED_PROCESSES_PER_CORE * cores
-        else ""
-    )
+    cores, crowd = usable_cores(), ""
+    if workers >= CROWDED_PROCESSES_PER_CORE * cores:
+        crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
     return RetryReason(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
-    """Return the reason to repeat a trial in whose window no operation ended, or None if some did.
-
-    Possible causes: the operations are too slow for the window, or the disk has stalled.
-    """
+    """Return the reason to repeat a trial in whose window no operation ended, or None if some did."""
     # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
@@ -289,53 +254,18 @@ def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
     return RetryReason(0.0, 0.0, f"{unit} ended within the window of {window}")
 
 
-class TrialMeasurement(NamedTuple):
-    """Measurements of a trial, taken until its processes have ended."""
-
-    window: Window
-    ended: list[WorkerExit]
-    start_s: float
-    """Seconds from the first call until all processes were connected.
-
-    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
-    from the start of the processes.
-    """
-    whole_s: float
-    """Seconds from the first call until all processes had ended.
-
-    An experiment that imitates a published benchmark script may have no common start. If so, the time counts
-    from the start of the processes.
-    """
-    series: list[Series]
-    """Values over time that the companions (additional processes) recorded."""
-    problem: str | None
-    """Problem of a companion, as a sentence; None if there is none."""
-    others: Shares | None
-    """Shares of the processor time that other programs took; None if unknown."""
-    quota: Throttling | None
-    """Effect of the CPU quota of the container: stopped periods and time; None if unknown or without a
-    quota."""
-    disk_share: float | None
-    """Share of the time in which other programs kept the disk busy, 0 to 1; None if unknown."""
-    still_s: float
-    """Longest time in which nothing ran, in seconds; 0 means no stall."""
-
-
 ATTEMPTS = 3
 READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk, 0 to 1, taken by other programs; above this share a trial is repeated."""
+"""Share of processors or disk, 0 to 1, that other programs may take before a trial is repeated."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study because of other programs: a machine may be busy all the time."""
+"""Maximum number of repeats per study because of other programs: a machine may always be busy."""
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement.
-
-    Each trial gets its own salt: a number that changes the random draws of the trial.
-    """
+    """Runner of the trials of one measurement. A trial's salt, a number, changes its random draws."""
 
     def __init__(
         self,
@@ -352,27 +282,22 @@ class TrialRunner:
         self.starter, self._crew = starter, crew
         self.case_number = 0
         self.salt = first_salt
-        """Salt of the last trial. Every attempt at a trial takes the next number."""
+        """Salt of the last attempt; every attempt takes the next number."""
         self.carry: dict[Any, Any] = {}
-        """Objects that trials keep for later trials, such as files that they can use again."""
+        """Objects for later trials, such as files that they can use again."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = 0 if is_omitted(RERUNS) else MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial.
+        """Run a trial. If other programs disturbed it much, run it again and return the less disturbed trial.
 
-        If other programs took a large share of the machine, run the trial again and return the better trial:
-        the trial in which other programs took the smaller share. A trial with wrong data is always returned.
+        A trial with wrong data is always returned.
         """
         trial = self.flawless(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
-        if (
-            not sound
-            or self._patience <= 0
-            or self._attempts(case) == 1
-            or _foreign_share(trial) <= HEAVY_SHARE
-        ):
+        may_repeat = self._patience > 0 and self._attempts(case) > 1
+        if not (sound and may_repeat and _foreign_share(trial) > HEAVY_SHARE):
             return trial
         self._patience -= 1
         again = self.flawless(case, index)
@@ -382,17 +307,13 @@ class TrialRunner:
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once.
-
-        Used if only the trial's verdict matters, not its figures: a trial with invalid figures suffices.
-        """
+        """Run a trial once, for its verdict: its figures may be invalid."""
         trial, flaw = self._attempt(case, index, 0.0, pauses)
         # A trial without operations says nothing about the data, so the trial gets an error.
         return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
 
     def flawless(self, case: Case, index: int) -> Trial:
-        """Run a trial, and repeat it while it is not valid (see RetryReason), up to ATTEMPTS attempts in
-        all."""
+        """Run a trial, and repeat it while it is not valid (see RetryReason), ATTEMPTS times at most."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
@@ -404,17 +325,13 @@ class TrialRunner:
             extra_s += 2 * flaw.late_s
 
     def _attempts(self, case: Case) -> int:
-        # Without a common start the experiment imitates a published benchmark script. The script uses the
-        # same files for a whole sweep of cases, so a trial cannot be repeated.
+        # A published script uses the same files for a whole sweep, so a trial cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Return one trial, and the reason to repeat it or None.
-
-        `extra_s` delays the opening of the window.
-        """
+        """Return one trial, and the reason to repeat it or None. The window opens `extra_s` later."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -431,13 +348,10 @@ class TrialRunner:
             work.share(self._wait)
             with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
                 guard = self._prepare(case, place, work, pool)
-                measured = self._measure(case, work, pool, extra_s)
+                trial, ended, flaw = self._measure(case, index, work, pool, extra_s)
             work.ended(self._wait)
-            trial = self._summarise(case, index, measured)
-            late_s = lateness_s(case, measured.window, measured.ended)
-            flaw = retry_reason(late_s, measured.still_s, case.concurrency, measured.quota)
             self.observer.phase("verifying")
-            trial = self._examine(case, work, guard, trial, measured.ended)
+            trial = self._examine(case, work, guard, trial, ended)
             return trial, flaw or empty_window_reason(case, trial)
         finally:
             work.release()
@@ -450,11 +364,7 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Prepare the data while the processes start; return the snapshot of the data.
-
-        If the experiment imitates a published benchmark script, the processes have no common start. They
-        start after the preparation, because the script's time includes their start.
-        """
+        """Start the processes and prepare the data, in this order for a common start; return a snapshot."""
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)
@@ -468,10 +378,9 @@ class TrialRunner:
         return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
-        """Call `discard`, which removes files; do nothing if all files are kept. Ignore errors.
+        """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove files that another program has open. If so, later trials get a new folder, and
-        the end of the measurement removes the files. The measurement stays valid.
+        Windows does not remove open files. If so, later trials get a new folder; the measurement stays valid.
         """
         if self.keep:
             return
@@ -512,17 +421,19 @@ class TrialRunner:
                 reason = f"the data could not be verified: {reason}"
             return replace(trial, error=trial.error or reason)
 
-    def _measure(self, case: Case, work: Work, pool: Pool, extra_s: float) -> TrialMeasurement:
-        """Run the load, and wait until the processes have ended; return the measurements.
+    def _measure(
+        self, case: Case, index: int, work: Work, pool: Pool, extra_s: float
+    ) -> tuple[Trial, list[WorkerExit], RetryReason | None]:
+        """Run the load until the processes have ended; return the trial without a verdict on its data.
 
-        `extra_s` delays the opening of the window.
+        `extra_s` delays the opening of the window. Also return the workers, and the reason to repeat or None.
         """
         # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # The imitated script has no common start: each process begins as soon as it has started.
+            # A published script has no common start: each process begins as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)
@@ -551,36 +462,24 @@ class TrialRunner:
         series, problem = pool.dismiss(STALL_S, self._wait)
         pool.join(STALL_S, self._wait)
         whole_s = (time.perf_counter_ns() - begun_ns) / NS_PER_S
-        return TrialMeasurement(
-            window,
-            ended,
-            start_s,
-            whole_s,
-            series,
-            problem,
-            watch.shares(),
-            throttling,
-            disk_share,
-            standstill.seconds(partial(went_on, window, ended)),
-        )
-
-    def _summarise(self, case: Case, index: int, measured: TrialMeasurement) -> Trial:
-        window = measured.window
-        trial = summarise(case, index, window, measured.ended, measured.whole_s, measured.start_s)
-        series = (*trial.series, *measured.series)
-        error = trial.error or measured.problem
+        trial = summarise(case, index, window, ended, whole_s, start_s)
         trial = replace(
-            trial, series=series, error=error, disk_share=measured.disk_share, quota=measured.quota
+            trial,
+            series=(*trial.series, *series),
+            error=trial.error or problem,
+            disk_share=disk_share,
+            quota=throttling,
         )
-        if shares := measured.others:
+        if shares := watch.shares():
             trial = replace(
                 trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
-        return trial
+        still_s = standstill.seconds(partial(went_on, window, ended))
+        late_s = lateness_s(case, window, ended)
+        return trial, ended, retry_reason(late_s, still_s, case.concurrency, throttling)
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return a window that begins late enough for all workers to receive it in time."""
-        # Measure how long it takes until all processes have received and answered a message.
         start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
@@ -595,8 +494,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted instead of WorkerFailure after a stop signal: the same signal may have ended
-        workers."""
+        """Raise Interrupted instead of WorkerFailure after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:
@@ -616,5 +514,5 @@ def _foreign_share(trial: Trial) -> float:
 
 
 def hang_limit_s(case: Case) -> float:
-    """Return how long workers may make no progress before they count as hung, in seconds."""
+    """Return the time without progress after which workers count as hung, in seconds."""
     return 2 * max(case.settings.busy_timeout_ms / 1000, experiment_of(case).timeout_s(case)) + STALL_S

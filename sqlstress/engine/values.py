@@ -1,12 +1,11 @@
 """Values that identify the write that stored them.
 
-The first eight bytes of a value are one positive integer: 15 bits of salt (a number per trial, its highest
-bit set), 12 bits of worker (0 is the preload: the rows stored before the load) and 36 bits of sequence
-number. With a value size of 8 the value is this integer. Longer values are blobs, padded with bytes that
-follow from the same three numbers. No two writes store equal values, so SQLite cannot optimise any REPLACE
-away, and every value identifies its write.
+The first eight bytes of a value are a positive integer: 15 bits of salt (a number per trial, its highest bit
+set), 12 bits of worker (0 is the preload: the rows stored before the load) and 36 bits of sequence number.
+Values of more than eight bytes are blobs, padded with bytes that follow from the three numbers. All values
+differ, so SQLite cannot skip a write, and every value identifies its write.
 
-The preload has the same salt in all trials, so that all trials can begin with copies of the same files.
+The preload has one salt in all trials, so that trials can begin with copies of the same files.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of the preload; no trial has this salt. SQLite stores integers with it in eight bytes, too."""
+"""Salt of the preload, which no trial has. SQLite stores integers with it in eight bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -43,11 +42,11 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which a worker's sequence numbers are added; `worker` 0 is the preload."""
+        """Return the integer to which sequence numbers of `worker` are added; 0 is the preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
-        """Return the function that makes a worker's value from a sequence number."""
+        """Return the function from a sequence number to the worker's value."""
         base = self.base(worker)
         if self.size == HEADER:
             return base.__add__
@@ -62,8 +61,7 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value. A value whose flag is false is not needed,
-        and may be anything.
+        Its arguments are the first number and a flag per value: a value whose flag is false may be anything.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:
@@ -73,24 +71,21 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes with which a worker's values are padded.
-
-        Each value begins at a different offset in them.
-        """
+        """Return the bytes that pad a worker's values; each value begins at a different offset in them."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer that a value's integer names; None if no write of this trial made the integer."""
+        """Return the writer that a value's integer names; None if no write of this trial made it."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
         return Stamp(worker, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
-        """Return the writer of a value; None if no write of this trial can have made the value."""
+        """Return the writer of a value; None if no write of this trial can have made it."""
         if self.size == HEADER:
             number = value if isinstance(value, int) else -1
         elif isinstance(value, bytes) and len(value) == self.size:

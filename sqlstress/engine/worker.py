@@ -1,8 +1,7 @@
 """A worker process: start, connect when called, wait for the common start, run the timed loop, report.
 
-A companion is a process that starts and ends like a worker, and counts in no figure. Both import as little as
-possible. They open database files only through SQLite, because closing a file would drop the process's POSIX
-locks on it.
+A companion starts and ends like a worker, and counts in no figure. Both import as little as possible. They
+open database files only through SQLite: closing a file would drop the process's POSIX locks on it.
 """
 
 from __future__ import annotations
@@ -27,19 +26,11 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""Words per process: 64 bytes, so that the counters of two workers never share a cache line. Slot 0 is the
-parent's."""
+"""Words per process: 64 bytes, so that two workers never share a cache line. Slot 0 is the parent's."""
 STOP, DISMISSED = 0, 1
-"""Indices of flags in the parent's words. STOP stops all processes.
-
-DISMISSED means that the workers are done, so the companions may end.
-"""
+"""Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""Time before the common start in which a worker polls the clock, in ns, because sleep is inexact.
-
-It is short because polling workers take the processors from each other. Sleep is less exact on Windows.
-"""
-
+"""Time before the common start, in ns, at which a worker ends its inexact sleep and polls the clock."""
 
 READY_CALL = "are you there?"
 """Message that a process answers with Ready. The first such message also means that the data exists."""
@@ -49,18 +40,15 @@ class Job(NamedTuple):
     """Instructions for a worker or a companion when it starts."""
 
     half: Any
-    """Function or class that creates the worker's part (a Source, SelfDriven or Companion).
-
-    Unpickling the job imports its module.
-    """
+    """Function or class that creates the process's part: a Source, SelfDriven or Companion."""
     case: Case
     """The case, as a namespace from `pool.to_namespace`."""
     limit: int | None
-    """Number of operations to do; None means that the end of the window is the only limit."""
+    """Number of operations to do; None if only the end of the window is the limit."""
     where: Path
-    """Folder of the data, to which the process connects."""
+    """Folder of the data."""
     number: int
-    """Number of the process: workers have 1 to `concurrency`; companions have higher numbers."""
+    """Number of the process: 1 to `concurrency` for workers, more for companions."""
     salt: int
     counters: Any
     """Shared 64-bit words: SLOT_WORDS for the parent, then SLOT_WORDS for each worker."""
@@ -69,17 +57,17 @@ class Job(NamedTuple):
     trace: Any = None
     """Shared memory of the `--where` recording; None if it is off."""
     pauses: Sequence[int] | None = None
-    """Schedule of pauses inside the database's code, as `Place.pause` takes it; None means no pauses."""
+    """Pauses inside the database's code, as `Place.pause` takes them; None means no pauses."""
     stays: bool = False
-    """Whether the process waits for another job after this job, with the same shared arrays."""
+    """Whether the process waits for a further job with the same shared arrays."""
 
     def unshared(self) -> Job:
-        """Return the job without its shared arrays, which can be sent only to a process that is starting."""
+        """Return the job without its shared arrays, which only a starting process can receive."""
         return self._replace(counters=None, shared=(), trace=None)
 
 
 class Ready(NamedTuple):
-    """Message from a process: it is connected. `stamp_ns` is the time on the process's clock, in ns."""
+    """Message from a connected process. `stamp_ns` is the time on its clock, in ns."""
 
     stamp_ns: int
 
@@ -98,15 +86,14 @@ class Observed(NamedTuple):
 
 
 class FailedWork(NamedTuple):
-    """Message from a process: it cannot go on. `reason` is a clause."""
+    """Message from a process that cannot go on. `reason` is a clause."""
 
     reason: str
 
 
 def main(job: Job, pipe: Pipe) -> None:
-    """Do the work of a worker process: one job, and further jobs if the worker stays for later trials."""
-    # Garbage collection stays off: a worker creates few reference cycles, and pauses of the collector must
-    # not be measured.
+    """Do one job of a worker, and further jobs if the worker stays for later trials."""
+    # No garbage collection: a worker creates few cycles, and pauses must not be measured.
     gc.disable()
     gc.freeze()
     with report_failures(pipe, job.case.driver):
@@ -165,7 +152,7 @@ def run_companion(job: Job, pipe: Pipe) -> None:
 
 @contextmanager
 def report_failures(pipe: Pipe, driver: str) -> Iterator[None]:
-    """Context manager: report an error in the block to the parent, and close the pipe at the end."""
+    """Report an error in the block to the parent, and close the pipe at the end."""
     try:
         yield
     except (EOFError, ConnectionError):
@@ -181,7 +168,7 @@ def report_failures(pipe: Pipe, driver: str) -> Iterator[None]:
 
 
 def await_window(pipe: Pipe) -> Window:
-    """Answer all calls of the parent; return the window, which the parent sends after its last call."""
+    """Answer all calls of the parent; return the window, which the parent sends last."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
         if (message := pipe.recv()) != READY_CALL:
@@ -220,14 +207,14 @@ def wait_until(start_ns: int) -> None:
 
 
 def reset_peak_memory() -> None:
-    """Reset the process's peak of the resident memory. Does nothing except on Linux."""
+    """Reset the process's peak of the resident memory, on Linux only."""
     if sys.platform == "linux":
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def peak_memory_bytes() -> int | None:
-    """Return the process's peak resident memory, in bytes; None if unknown, as on Windows."""
+    """Return the process's peak resident memory, in bytes; None on Windows."""
     if sys.platform == "win32":
         return None
     if sys.platform == "linux":

@@ -24,13 +24,10 @@ def fingerprint(
 ) -> Environment:
     """Return the environment of databases in `folder`. It takes about 0.3 s on a common disk.
 
-    `builds` has the SQLite libraries that will be used; a driver that stores no data uses no library.
-    `settings` and `most_workers` (the highest concurrency) are those of all planned cases, for the warnings.
-    `not_native` has the reasons why the Python loop runs a load that the C loop could run. `sync_budget_ns`
-    limits the time for the samples of a sync. `waiting` has the drivers whose wait for a lock is timed, which
-    takes 0.05 s each.
-
-    Raises EnvironmentFailure if the folder is not writable.
+    `builds` has the SQLite libraries in use. `settings` and `most_workers` (the highest concurrency) are
+    those of all planned cases. `not_native` has reasons why the Python loop runs a load of the C loop.
+    `sync_budget_ns` limits the time for samples of a sync. The wait for a lock is timed for each driver in
+    `waiting`, in 0.05 s. Raises EnvironmentFailure if the folder is not writable.
     """
     machine = host.describe_host()
     mounted = host.file_system_of(folder)

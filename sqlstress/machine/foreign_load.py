@@ -1,4 +1,4 @@
-"""Load by others during a measurement: on the processors (programs, other guests, heat) and on the disk."""
+"""Load of others during a measurement: on the processors (programs, other guests, heat) and on the disk."""
 
 from __future__ import annotations
 
@@ -14,28 +14,21 @@ import psutil
 from sqlstress.machine.host import file_system_of
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 
-# Processor time of a process and of all its descendants.
-# When a process has ended, Linux adds its time to the time of the parent that waited for it. macOS and
-# Windows do not add it: there the last reading of the ended process counts.
-
-
 COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process and all its descendants, whose processor time is added up."""
+    """A process and all its descendants, whose processor time is added up.
+
+    When a process has ended, Linux adds its time to its parent's; elsewhere its last reading counts.
+    """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` is the process; None means this process. Raises psutil.NoSuchProcess.
-
-        `changing` lists the descendants at each reading, because short-lived processes start all the time.
-        Otherwise they are listed only at the first reading.
-        """
+        """`pid` None is this process; `changing` lists descendants at each reading. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
-        """Last reading of each descendant, in seconds; empty on Linux, which adds the time of ended processes
-        itself."""
+        """Last reading of each descendant, in seconds; empty if the system counts ended processes itself."""
 
     def spent_s(self) -> float | None:
         """Return the processor time of all these processes since their start, in seconds; None if unknown."""
@@ -49,10 +42,7 @@ class Family:
             return None
 
     def _descendant_s(self, process: psutil.Process) -> float:
-        """Return a descendant's processor time, in seconds.
-
-        If it has ended, return its last reading, or 0 where the system adds its time to its parent.
-        """
+        """Return a descendant's processor time, in seconds; after its end the last reading or 0."""
         try:
             spent = _processor_s(process)
         except psutil.NoSuchProcess:
@@ -68,14 +58,12 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between the first and the last sample, in seconds. Systems count processor time in hundredths
-of a second, so a shorter time would be too inexact."""
+"""Minimum time between the first and the last sample, in s: systems count processor time in hundredths."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor spent on samples. A sample costs about 60 µs for each of our processes."""
+"""Maximum share of a processor spent on samples, which cost about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
-"""Fields of times in which no program of this machine ran, and of times that other fields include (the last
-four)."""
+"""Times in which no program of this machine ran, and times that other fields include (the last four)."""
 
 
 class CpuSample(NamedTuple):
@@ -83,11 +71,11 @@ class CpuSample(NamedTuple):
 
     at_ns: int
     busy: float
-    """Time in which the processors ran any program of this machine."""
+    """Time in which any program of this machine ran."""
     own: float | None
-    """Time in which the processors ran our processes; None if unknown."""
+    """Time in which our processes ran; None if unknown."""
     stolen: float
-    """Time in which a hypervisor ran other guests on the processors."""
+    """Time in which other guests of the hypervisor ran."""
 
 
 class Shares(NamedTuple):
@@ -98,14 +86,11 @@ class Shares(NamedTuple):
     stolen: float
     """Share of other guests of the hypervisor; 0 if the system does not report it."""
     throttled: int | None = None
-    """Number of times that heat slowed a processor down; None if the system does not report it."""
+    """Number of times that heat slowed a processor down; None if unknown."""
 
 
 def look(own: Family | None) -> CpuSample | None:
-    """Return a sample of the processor times; None if they cannot be read.
-
-    `own` has our processes; None if their processor time cannot be read.
-    """
+    """Return a sample of the processor times, with those of our processes in `own`; None if unreadable."""
     own_s = own.spent_s() if own else None
     if own and own_s is None:
         return None
@@ -131,10 +116,7 @@ def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return the number of slow-downs because of heat since the system's start; None if unknown.
-
-    Source: the Linux kernel's thermal_throttle of x86.
-    """
+    """Return the number of slow-downs because of heat (thermal_throttle of Linux on x86), or None."""
     try:
         counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
     except (OSError, ValueError):
@@ -146,10 +128,7 @@ class CpuMonitor:
     """Sampler of processor times during the load. The longer the load lasts, the rarer the samples are."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Only samples between the two times, in ns of `perf_counter_ns`, count.
-
-        `own` has our processes; None if their processor time cannot be read.
-        """
+        """Samples between these times of `perf_counter_ns` count. `own` has our processes, or is None."""
         self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
@@ -178,40 +157,25 @@ class CpuMonitor:
 
     def shares(self) -> Shares | None:
         """Return the shares that others took; None unless there are two samples at a sufficient distance."""
-        if (
-            not self._first
-            or not self._last
-            or self._last.at_ns - self._first.at_ns < MIN_INTERVAL_S * NS_PER_S
-        ):
+        first, last = self._first, self._last
+        if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
-        result = shares(self._first, self._last, psutil.cpu_count() or 1)
+        result = shares(first, last, psutil.cpu_count() or 1)
         before, now = self._throttled, throttled()
         return result if before is None or now is None else result._replace(throttled=now - before)
 
 
-# Load of other programs on the disk, measured while our processes start and do not use the disk.
-# It cannot be measured in the window: our processes use the disk there, too, and nothing marks our requests.
-# On Linux, `write_bytes` of a process does not help. It counts dirty memory, with large folios up to 256
-# times the written bytes. And for each byte that we write, a file system writes up to three bytes to its own
-# journal.
-
-
 MIN_SPAN_MS = 30
-"""Minimum divisor of the disk's busy time for its busy share, in ms. A single write of the system could keep
-the disk busy for all of a shorter time."""
+"""Minimum divisor of the disk's busy time, in ms: a single write could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
-    """Return the name, as psutil uses it, of the disk with a folder; None if unknown.
-
-    On systems other than Linux it is known only if there is a single disk.
-    """
+    """Return psutil's name of a folder's disk, or None; except on Linux only if there is a single disk."""
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # The device number of some file systems, such as btrfs, belongs to no disk. If so, use the mounted
-    # device.
+    # On btrfs, for example, the folder's device is no disk, but the mounted device is.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)
@@ -234,28 +198,27 @@ class DiskSample(NamedTuple):
     requests_ms: int
     """Sum of the durations of all requests, in ms."""
     busy_ms: int
-    """Time in which the disk had at least one request, in ms; `requests_ms` if the system does not report
-    it."""
+    """Time in which the disk had at least one request, in ms; `requests_ms` if it is unknown."""
 
 
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Requests may overlap, and the system counts busy time in ticks, so each counter may be too large: the
-    smaller is used.
+    Each counter may be too large, because of overlaps or clock ticks, so the smaller counts.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
 
 
 class DiskMonitor:
-    """Monitor of a disk from its creation until `share`.
+    """Monitor of other programs' load on a disk, from its creation until `share`.
 
-    Our processes must not use the disk during this time.
+    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` of a
+    process counts dirty memory, and a file system also writes its journal.
     """
 
     def __init__(self, disk: str | None) -> None:
-        """`disk` is the name that psutil uses; None if the disk cannot be monitored."""
+        """`disk` is psutil's name of the disk; None if it cannot be monitored."""
         self._disk = disk
         self._first = self._sample()
 

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path, PurePath, PureWindowsPath
 from statistics import median
-from typing import NamedTuple
+from typing import Any
 
 import psutil
 
@@ -19,15 +20,14 @@ from sqlstress.report import FileSystem, Host
 
 SLEEPS = 9
 _CPUINFO = Path("/proc/cpuinfo")
-# Keys of the processor's model: x86 has the first, MIPS the second, POWER the third; small ARM boards name
-# only the board.
+# Keys of the processor's model on x86, MIPS and POWER; small ARM boards name only the board.
 _MODEL_KEYS = ("model name", "cpu model", "cpu", "model", "hardware")
 _SYSCTL = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
 _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine. The call takes the time of SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine. The call includes SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -50,9 +50,9 @@ def usable_cores() -> int:
 
 
 def sleep_1ms() -> None:
-    """Sleep for 1 ms in the way in which SQLite's busy handler sleeps.
+    """Sleep for 1 ms as SQLite's busy handler does.
 
-    On Windows Python sleeps on a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
+    On Windows Python has a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
     """
     if sys.platform == "win32":
         import ctypes
@@ -94,7 +94,7 @@ def processor(
 
 
 def model_name(cpuinfo: str) -> str:
-    """Return the processor's name in the text of /proc/cpuinfo; empty if the text has no name."""
+    """Return the processor's name in the text of /proc/cpuinfo, or ""."""
     fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
@@ -113,48 +113,25 @@ def _registry_name() -> str:
 
 
 UNKNOWN = FileSystem("", "", "")
+ALL_MOUNTS = partial(psutil.disk_partitions, all=True)
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume with the users' folders on macOS, although their paths seem to be on the read-only root volume."""
-
-
-class Mount(NamedTuple):
-    """The fields of an entry of psutil.disk_partitions() that are used here."""
-
-    mountpoint: str
-    fstype: str
-    device: str
-    opts: str
-
-
-def all_mounts() -> Iterable[Mount]:
-    """Return all mounted file systems, in the order of mounting."""
-    return [
-        Mount(part.mountpoint, part.fstype, part.device, part.opts)
-        for part in psutil.disk_partitions(all=True)
-    ]
+"""Volume with the users' folders on macOS, whose paths seem to be on the root volume."""
 
 
 def file_system_of(
-    folder: Path, mounts: Callable[[], Iterable[Mount]] = all_mounts, data_volume: Path = DATA_VOLUME
+    folder: Path, mounts: Callable[[], Iterable[Any]] = ALL_MOUNTS, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links.
-
-    UNKNOWN if it cannot be determined.
-    """
+    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if undetermined."""
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):
         return UNKNOWN
 
 
-def find_file_system(place: PurePath, mounts: Iterable[Mount]) -> FileSystem:
-    """Return the file system whose mount point is the longest prefix of a resolved path.
-
-    UNKNOWN if no mount point is a prefix of the path.
-    """
+def find_file_system(place: PurePath, mounts: Iterable[Any]) -> FileSystem:
+    """Return the file system of the mount point (as psutil lists them) nearest above a path, or UNKNOWN."""
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
-        # A network share without a drive letter is in no list; for a share with a letter psutil returns
-        # "remote".
+        # A share without a drive letter is in no list; psutil calls the others "remote".
         return FileSystem("", place.drive, "remote")
     above = [
         (len(point.parts), number, mount)

@@ -16,7 +16,7 @@ TRIES = 3
 def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
     """Yield a warning for each SQLite driver with coarse waits. A driver takes HELD_S, or 3 s if coarse.
 
-    To be called while this process has no connection to a database of the measurement.
+    This process must have no connection to a measured database.
     """
     for driver in drivers:
         waited_s = _measured(driver, folder) if driver in DRIVERS else 0.0
@@ -30,10 +30,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
 
 
 def _measured(driver: str, folder: Path) -> float:
-    """Return the wait in seconds, a long one as the shortest of TRIES: a busy machine also delays it.
-
-    0 if it could not be measured: the load reports the reason, if it matters.
-    """
+    """Return the wait in seconds, if long the shortest of TRIES; 0 if it could not be measured."""
     waited_s = math.inf
     try:
         for _ in range(TRIES):

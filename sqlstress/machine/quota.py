@@ -21,7 +21,7 @@ class ControlGroup(NamedTuple):
     folder: Path
     """Folder with the group's settings and counters."""
     cores: float
-    """Number of cores: the processor time that the group may use, in seconds per second."""
+    """Processor time that the group may use, in seconds per second."""
 
 
 class Stat(NamedTuple):
@@ -30,22 +30,18 @@ class Stat(NamedTuple):
     periods: int
     """Number of periods in which a process of the group wanted to run."""
     throttled: int
-    """Number of periods in which the quota was used up, so that the group's processes were stopped."""
+    """Number of periods in which the group's processes were stopped, because the quota was used up."""
     stopped_s: float
     """Time for which processes of the group were stopped, in seconds, added over all processors."""
 
 
 def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
-    """Return the control group with the lowest quota that applies to this process; None if there is no quota.
-
-    `proc` is this process's folder in /proc. On systems other than Linux the result is None.
-    """
+    """Return the group with the lowest quota for the process whose folder in /proc is `proc`, or None."""
     return min(_groups_with_quota(proc), key=lambda group: group.cores, default=None)
 
 
 def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
-    """Yield the groups with a quota among this process's group and its ancestors, in both versions of
-    cgroups."""
+    """Yield the groups with a quota among this process's group and its ancestors, in cgroup 1 and 2."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
         mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
@@ -75,10 +71,7 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the number of cores that a group may use.
-
-    Return None if the group has no quota, or if the quota is unreadable.
-    """
+    """Return the number of cores that a group may use; None without a readable quota."""
     try:
         if (unified := folder / "cpu.max").exists():
             quota, period = unified.read_text().split()
@@ -98,11 +91,8 @@ def read_stat(group: ControlGroup) -> Stat | None:
         lines = (group.folder / "cpu.stat").read_text().splitlines()
         counters = {name: int(value) for name, value in (line.split() for line in lines)}
         # cgroup 2 counts microseconds, cgroup 1 nanoseconds.
-        stopped_s = (
-            counters["throttled_usec"] / 1e6
-            if "throttled_usec" in counters
-            else counters["throttled_time"] / NS_PER_S
-        )
+        is_new = "throttled_usec" in counters
+        stopped_s = counters["throttled_usec"] / 1e6 if is_new else counters["throttled_time"] / NS_PER_S
         return Stat(counters["nr_periods"], counters["nr_throttled"], stopped_s)
     except (OSError, ValueError, KeyError):
         return None
@@ -118,17 +108,14 @@ class QuotaMonitor:
     """Counter of the periods in a window in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """`begins_ns` and `ends_ns` bound the window, in ns of `perf_counter_ns`.
-
-        `group` is the control group to count; None means the group with the lowest quota of this process.
-        """
+        """The window is in ns of `perf_counter_ns`. `group` is by default the one with the lowest quota."""
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None
         self._has_begun = self._has_ended = False
 
     def pulse(self) -> None:
-        """Read the counters when the window opens and when it closes. Call it several times a second."""
+        """Read the counters when the window opens and closes. Call it several times a second."""
         now = time.perf_counter_ns()
         if self._group is None or self._has_ended or now < self._begins:
             return
@@ -138,10 +125,7 @@ class QuotaMonitor:
             self._has_ended, self._last = True, read_stat(self._group)
 
     def throttling(self) -> Throttling | None:
-        """Return the effect of the quota in the window.
-
-        None if there is no quota or if the counters are unreadable.
-        """
+        """Return the effect of the quota in the window; None without a quota or readable counters."""
         if self._group is None:
             return None
         first, last = self._first, self._last if self._has_ended else read_stat(self._group)

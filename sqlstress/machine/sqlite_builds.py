@@ -1,9 +1,6 @@
-"""SQLite builds in the file of a program, or in the files that a running process has mapped into its memory.
+"""SQLite builds in the file of a program, or in the files that a running process has mapped.
 
-A file that contains SQLite has SQLite's version and source id as text, even if SQLite is linked into a larger
-program.
-
-Source: https://www.sqlite.org/c3ref/libversion.html
+Each build contains its version and source id as text. Source: https://www.sqlite.org/c3ref/libversion.html
 """
 
 from __future__ import annotations
@@ -35,10 +32,7 @@ class Build(NamedTuple):
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file; None if the file does not contain SQLite.
-
-    Raises OSError, and ValueError if the file is empty.
-    """
+    """Return the SQLite library in a file, or None. Raises OSError, and ValueError if the file is empty."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:
@@ -48,10 +42,7 @@ def build_in(file: Path) -> Build | None:
 
 
 def builds_of_process(pid: int) -> list[Build]:
-    """Return the SQLite libraries of a running process.
-
-    Raises UsageError if the process cannot be examined.
-    """
+    """Return the SQLite libraries of a running process. Raises UsageError if it cannot be examined."""
     try:
         return [*builds_of_files(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:
@@ -59,10 +50,7 @@ def builds_of_process(pid: int) -> list[Build]:
 
 
 def builds_of_program(path: Path) -> list[Build]:
-    """Return the SQLite library in the file of a program or library, as a list.
-
-    The list is empty if the file does not contain SQLite. Raises UsageError if the file cannot be read.
-    """
+    """Return the SQLite library in a file, as a list. Raises UsageError if the file is unreadable."""
     try:
         build = build_in(path)
     except (OSError, ValueError) as error:
@@ -71,8 +59,7 @@ def builds_of_program(path: Path) -> list[Build]:
 
 
 def _mapped_files(process: psutil.Process) -> set[str]:
-    """Return the paths of the process's program and of the files that it has mapped; on macOS only of its
-    program."""
+    """Return the files of the process's program and of its mappings, which macOS does not list."""
     files = {process.exe()}
     list_maps = getattr(process, "memory_maps", None)  # psutil has this method on Linux and Windows.
     with suppress(psutil.AccessDenied):

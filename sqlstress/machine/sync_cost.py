@@ -1,5 +1,4 @@
-"""Measurement of the cost of one sync of a 4 KiB write in a folder, with the system call that SQLite would
-use."""
+"""Measurement of the cost of one sync of a 4 KiB write in a folder, with SQLite's system call."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ MIN_SAMPLES = 8
 MOST = 200
 """Maximum number of samples of each kind."""
 BUDGET_NS = 150_000_000
-"""Time limit, in ns, for the samples of one kind after the first MIN_SAMPLES."""
+"""Time limit for the samples of one kind after the first MIN_SAMPLES, in ns."""
 
-Sync = Callable[[int], None]
+Sync = Callable[[int], object]
 
 
 def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
-    """Return the names of the calls with which SQLite syncs a file; SQLite uses the first call that works.
+    """Return the names of SQLite's sync calls; SQLite uses the first that works.
 
-    Source: SQLite's os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
+    Source: os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
     """
     if system == "Windows":
         return ("FlushFileBuffers",)
@@ -42,25 +41,16 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor by this call.
-
-    It raises OSError if the system lacks the call.
-    """
-
-    def full_fsync(descriptor: int) -> None:
-        if sys.platform != "darwin":
-            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+    """Return the function that syncs a file descriptor. Raises OSError if the system lacks the call."""
+    if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-
-    def fdatasync(descriptor: int) -> None:
-        if sys.platform == "win32" or sys.platform == "darwin":
-            raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-        os.fdatasync(descriptor)
-
-    # On Windows os.fsync is FlushFileBuffers.
-    return {"F_FULLFSYNC": full_fsync, "fdatasync": fdatasync}.get(primitive, os.fsync)
+        return lambda descriptor: fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    if primitive == "fdatasync" and sys.platform != "win32" and sys.platform != "darwin":
+        return os.fdatasync
+    if primitive in ("fsync", "FlushFileBuffers"):  # On Windows os.fsync is FlushFileBuffers.
+        return os.fsync
+    raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
 
 def measure(
@@ -72,8 +62,7 @@ def measure(
 ) -> SyncCost:
     """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
 
-    `names` has names of system calls that sync a file; the first call that works on the file system is used.
-    Raises EnvironmentFailure if the file cannot be written or synced.
+    The first working call of `names` is used. Raises EnvironmentFailure if the file cannot be written.
     """
     # The clean-up of a killed measurement's folder recognises our file by this name.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"
@@ -104,14 +93,13 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile: the smallest value such that at least `percent` % of the values are not larger."""
+    """Return a percentile: the smallest value that at least `percent` % of the values do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
-    """Return a function that writes a block of the file, given the block's number, and syncs the file."""
-    # The content is random and different each time: some file systems write other blocks faster, or not at
-    # all.
+    """Return a function that writes the block of a given number and syncs the file."""
+    # Some file systems write repeated or compressible blocks faster, or not at all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
     def write(block: int) -> None:
@@ -127,7 +115,7 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns; stop when the budget is used up."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, within the budget."""
     samples: list[int] = []
     spent = 0
     for block in blocks:
@@ -141,11 +129,11 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the first call that works on the file, with its name; SQLite falls back in the same way."""
+    """Return the first call that works on the file, with its name, as SQLite falls back."""
     *preferred, last = names
     for name in preferred:
-        sync = call_of(name)
         with suppress(OSError):
+            sync = call_of(name)
             sync(descriptor)
             return name, sync
     return last, call_of(last)

@@ -22,10 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends.
-
-    Of several --pragma with the same name the last counts.
-    """
+    """Return the settings on which durability depends. If a pragma is given twice, the last value counts."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -37,13 +34,9 @@ def durability_settings(settings: Settings) -> Settings:
 
 
 def level(wish: Settings, build: SqliteBuild) -> str:
-    """Return the value of `PRAGMA synchronous` that takes effect: the requested value, or the library's
-    default.
+    """Return the requested value of `PRAGMA synchronous`, or the library's default.
 
-    `wish` has the requested settings.
-
-    Source: SQLite's sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, which defaults to
-    2.
+    Source: sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, which defaults to 2.
     """
     if wish.synchronous:
         return wish.synchronous
@@ -92,7 +85,7 @@ class MachineFacts:
 
     @property
     def apple_builds(self) -> tuple[SqliteBuild, ...]:
-        """Apple's own SQLite libraries: on macOS, and compiled so that a commit to the WAL does not sync."""
+        """Apple's own SQLite libraries, compiled so that a commit to the WAL does not sync."""
         option = "DEFAULT_WAL_SYNCHRONOUS=1"
         return tuple(build for build in self.builds if self.macos and option in build.compile_options)
 
@@ -100,7 +93,7 @@ class MachineFacts:
 NO_DISK_UNDER_NS = 20_000
 """Shortest plausible time for a disk to write and sync a block, in ns."""
 TICK_OVER_NS = 5_000_000
-"""Minimum duration of a sleep of 1 ms that shows rounding up to a clock tick of the system, in ns."""
+"""Minimum duration of a 1 ms sleep that shows rounding up to a clock tick, in ns."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 # Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0. fakeowner is from Docker Desktop.
@@ -113,7 +106,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def warn(facts: MachineFacts) -> tuple[Warning, ...]:
-    """Return the warnings that apply, the serious warnings first."""
+    """Return the warnings that apply, the serious ones first."""
     rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
     warnings = [warning for rule in rules for warning in rule(facts)]
     return tuple(sorted(warnings, key=lambda warning: not warning.serious))
@@ -121,11 +114,8 @@ def warn(facts: MachineFacts) -> tuple[Warning, ...]:
 
 def _disk(facts: MachineFacts) -> Iterator[Warning]:
     """Yield warnings of a disk on which a sync has no effect, and of a shared file system."""
-    mounted, cost, options = (
-        facts.file_system,
-        facts.sync.overwrite_p50_ns,
-        facts.file_system.options.split(","),
-    )
+    mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
+    options = mounted.options.split(",")
     fault = ""
     if mounted.kind in _MEMORY or "ramdisk" in options:
         fault = f"{mounted.kind} is in memory, so a sync does nothing"
@@ -143,7 +133,7 @@ def _disk(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) -> Warning | None:
-    """Return a warning, which includes the text `harm`, if other systems share the file system; else None."""
+    """Return a warning with the text `harm` if other systems share the file system; else None."""
     if not mounted.kind.lower().startswith(_SHARED) and "remote" not in mounted.options.split(","):
         return None
     name = mounted.kind or mounted.device
@@ -151,7 +141,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
 
 
 def _library(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of bugs and settings that can corrupt a database on any disk, or that have no effect."""
+    """Yield warnings of bugs and settings that can corrupt a database, or that have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -216,8 +206,7 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield a warning for each pair of journal mode and synchronous level that can lose data at a power
-    failure."""
+    """Yield a warning for each journal mode and synchronous level that can lose data at a power failure."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)

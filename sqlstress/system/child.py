@@ -1,8 +1,7 @@
 """Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be stopped or killed while it sends a long message. So messages are sent in pieces, and the
-receiver never waits for a piece that has not been sent. A piece is short enough for the pipes of every system
-to accept it whole or not at all, so the receiver never finds a part of a piece.
+A process can be killed while it sends a message. So messages are sent in pieces that pipes accept whole or
+not at all, and the receiver never waits for a piece.
 """
 
 from __future__ import annotations
@@ -25,15 +24,14 @@ else:
     Pipe = connection.Connection
 
 PIECE = 2000
-"""Length of a piece, in bytes. With multiprocessing's header it is shorter than 2,048 bytes.
+"""Length of a piece, in bytes; with multiprocessing's header it is shorter than 2,048 bytes.
 
-macOS accepts whole writes of up to 2,048 bytes, Linux writes that are smaller than half of a socket's buffer,
-Windows every message.
+macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer, Windows every message.
 """
 MORE, LAST = b"+", b"."
 """First byte of a piece: whether more pieces of the same message follow."""
 LIFELINES: list[int] = []
-"""Descriptors that become readable when this process must end, such as the lifeline of the fork server."""
+"""Descriptors that become readable when this process must end, such as one of the fork server."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
@@ -62,15 +60,13 @@ _final_calls: list[Callable[[], None]] = []
 
 
 def on_parent_end(act: Callable[[], None]) -> None:
-    """Register a function that runs, in another thread, before this process ends because its parent has
-    ended."""
+    """Register a function that another thread calls before this process ends after its parent."""
     _final_calls.append(act)
 
 
 def end_with_parent() -> None:
     """Wait until the parent process has ended, then end this process with exit code 1."""
-    # If the parent is killed by SIGKILL, daemon=True does not end this process; the parent's sentinel shows
-    # the kill.
+    # daemon=True does not end this process if the parent is killed.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])

@@ -17,14 +17,14 @@ _LOCK_OFFSET = 1 << 30
 _VERBATIM = "\\\\?\\"
 """Prefix with which Windows accepts a path of any length."""
 MAX_PATH_LENGTH = 259 if sys.platform == "win32" else sys.maxsize
-"""Maximum length of a path, in characters. Windows allows longer paths only if it is configured to."""
+"""Maximum length of a path, in characters, unless Windows is configured for more."""
 _MAX_MESSAGE = 200
 Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 
 
 def retry_while_denied(call: Callable[[], Result]) -> Result:
-    """Call a function that uses a file; retry for about a second while permission is denied. Raises OSError.
+    """Call a function that uses a file; retry for a second while permission is denied. Raises OSError.
 
     Windows denies access for a moment if another program, such as a virus scanner, has the file open.
     """
@@ -37,12 +37,12 @@ def retry_while_denied(call: Callable[[], Result]) -> Result:
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it exists; retry for about a second while permission is denied. Raises OSError."""
+    """Remove a file if it exists; retry for a second while permission is denied. Raises OSError."""
     retry_while_denied(lambda: path.unlink(missing_ok=True))
 
 
 def empty(folder: Path) -> None:
-    """Remove all files and folders in a folder. Raises OSError if one of them cannot be removed."""
+    """Remove everything in a folder. Raises OSError."""
     for entry in list(folder.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
@@ -51,11 +51,7 @@ def empty(folder: Path) -> None:
 
 
 def lock(stream: IO[Any]) -> None:
-    """Lock an open file for this process until the file is closed.
-
-    Raises OSError if another process has the lock. The system releases the lock in any case when the process
-    ends. A process id could be reused; a lock cannot.
-    """
+    """Lock an open file until it is closed. Raises OSError if another process has the lock."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -71,11 +67,7 @@ def lock(stream: IO[Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the reason why a file or folder cannot be created or found.
-
-    If the path is too long for Windows, the reason says so: Windows itself reports only that the file does
-    not exist.
-    """
+    """Return the reason why a path cannot be created or found, also if it is too long for Windows."""
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:
@@ -111,11 +103,9 @@ def short_path(path: Path) -> str:
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of at most `most` bytes.
+    """Return the text of a file of at most `most` bytes, in UTF-8 or the encoding of its byte-order mark.
 
-    An endless file, such as a device, counts as larger. The encoding is UTF-8, or the encoding that a
-    byte-order mark names: editors on Windows and PowerShell's `>` write such a mark. Raises OSError, or
-    ValueError if the file is too large or not text.
+    Editors on Windows write such a mark. Raises OSError, or ValueError if the file is too large or not text.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)

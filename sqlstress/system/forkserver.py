@@ -2,15 +2,13 @@
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 
-The fork server of multiprocessing performs about as well: with it, one worker takes 0.90 times as long to
-start, 64 workers 1.13 times, memory is 1.01 times and a whole measurement takes 0.99 times as long
-(benchmarks/results/forkserver.md). Reasons against it:
+The fork server of multiprocessing is about as fast (benchmarks/results/forkserver.md). Reasons against it:
 
-- In Python 3.11 to 3.14 it listens at a socket file. A SIGKILL of the program leaves the file and its folder
-  behind, and the next start of sqlstress cannot know whether they are still in use.
+- In Python 3.11 to 3.14 a SIGKILL of the program leaves its socket file and folder behind, and the next
+  start of sqlstress cannot know whether they are in use.
 - If the system refuses a fork, it prints a traceback and ends. This server reports the error and goes on.
-- There is one for the whole program. If a program uses sqlstress as a library, our list of modules would
-  replace the program's list, and stopping the server would wait for the program's processes.
+- There is one for the whole program. In a program that uses sqlstress as a library, our modules would
+  replace the program's, and stopping the server would wait for the program's processes.
 
 Spawned processes leave nothing behind, but 64 of them need 9.5 times as long and 3.4 times the memory.
 """
@@ -42,14 +40,12 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""Number of processes that are requested before the first of them must have started.
+"""Number of processes that may be requested before the first of them has started.
 
-On a busy machine, waiting for each process would cost a turn of this process and a turn of the server on a
-processor. Requests hold descriptors in transit, of which a system allows some hundreds.
+Waiting for each is slow on a busy machine. Systems allow some hundreds of descriptors in transit.
 """
 LOST_EXIT_CODE = 255
-"""Exit code of a process that ended because the fork server ended; the same as in multiprocessing."""
-
+"""Exit code of a process that ended with the fork server, as in multiprocessing."""
 
 _PRIVATE = (
     (spawn, "_main", 2),
@@ -65,7 +61,7 @@ _PRIVATE = (
 
 
 def is_possible() -> bool:
-    """Return whether the multiprocessing of this Python has the undocumented functions that are used here."""
+    """Return whether this Python's multiprocessing has the undocumented functions that are used here."""
     state = vars(getattr(forkserver, "_forkserver", None) or object).keys()
     return "_inherited_fds" in state and all(_takes(*function) for function in _PRIVATE)
 
@@ -77,7 +73,7 @@ def _takes(home: object, name: str, arguments: int) -> bool:
     return code is not None and code.co_argcount - optional <= arguments <= code.co_argcount
 
 
-class ForkServer:
+class ForkServer(processes.Starter):
     """A server process that has imported `modules` and forks processes. Leaving the `with` block ends it."""
 
     def __init__(self, modules: Sequence[str]) -> None:
@@ -96,7 +92,6 @@ class ForkServer:
         self._end()
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
-        """Start a process. Raises OSError."""
         process = _ForkedProcess(target=main, args=args, daemon=True)
         token = _SERVER.set(self)
         try:
@@ -109,10 +104,7 @@ class ForkServer:
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Let the server fork a process that inherits these descriptors of this process. Raises OSError.
-
-        A server that has died is started again.
-        """
+        """Let the server, restarted if it died, fork a process with these descriptors. Raises OSError."""
         if self._channel and self._process and self._process.is_alive():
             with suppress(BrokenPipeError):  # A server that was just killed still counts as alive.
                 return reduction.sendfds(self._channel, descriptors)
@@ -167,8 +159,7 @@ class _Forked(popen_forkserver.Popen):
             set_spawning_popen(None)
         task, task_writer = os.pipe()
         self.sentinel, status = os.pipe()
-        # End of file on `task` shows the forked process that this process has ended, so the writer stays open
-        # until then.
+        # The writer stays open: end of file shows the forked process that this process has ended.
         self.finalizer = util.Finalize(self, _close, (task_writer, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])
@@ -181,7 +172,7 @@ class _Forked(popen_forkserver.Popen):
 
     @property
     def pid(self) -> int:  # type: ignore[override]
-        """Process id. Waits for the server's answer. Raises OSError if the fork failed."""
+        """Process id, for which the caller waits. Raises OSError if the fork failed."""
         while self.poll() is None and self._id is None:
             connection.wait([self.sentinel])
         if self._id is None:
@@ -220,18 +211,16 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-# The server process: it imports modules, then forks a process for each request.
-# It has one thread and opens no file, so that a forked process starts in the same state as a spawned process.
-# It ends when the other end of its channel is closed. The forked processes end with the server, because their
-# exit codes would be lost without the server.
-
-
 MOST = 250
 """Maximum number of descriptors for a process. Linux passes at most 253 in one message."""
 
 
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
-    """Import the modules, then fork a process per request until the other end of the channel is closed."""
+    """Import the modules, then fork a process per request until the other end of the channel is closed.
+
+    The server has one thread and opens no file, so that forked processes start like spawned ones. They end
+    with the server, because their exit codes would be lost.
+    """
     for name in modules:
         with suppress(ImportError):  # The process that needs the module reports the error.
             import_module(name)
@@ -247,8 +236,7 @@ class _Server:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._lifeline, self._alive = os.pipe()
-        """A pipe whose write end only the server keeps. End of file shows forked processes that the server
-        has ended."""
+        """Pipe whose write end only the server keeps: end of file shows that the server has ended."""
         self._ended, self._wake = os.pipe()
         self._status: dict[int, int] = {}
         """Descriptors to which the exit codes of running processes are written, by process id."""
@@ -271,10 +259,7 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads its task from `task`.
-
-        Write its id, or a negative error number, to `status`.
-        """
+        """Fork a process that reads its task from `task`; write its id or a negative errno to `status`."""
         try:
             pid = os.fork()
         except OSError as error:

@@ -1,8 +1,8 @@
 """Stop signals, such as Ctrl-C.
 
-During a measurement a stop signal only sets a flag, and code that waits checks the flag: an exception raised
-by a signal handler could occur anywhere, even inside a clean-up. Before and after a measurement the first
-stop signal raises KeyboardInterrupt, and later stop signals have no effect.
+During a measurement a stop signal only sets a flag, which waiting code checks: an exception could occur
+anywhere, even inside a clean-up. Before and after a measurement the first stop signal raises
+KeyboardInterrupt, and later ones have no effect.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay after which an interrupt is repeated, in seconds. It is long enough for the finalizer to end, and too
-short to be noticed by a user."""
+"""Delay after which an interrupt is repeated, in seconds; it lets the finalizer end first."""
 
 
 def install_stop_handlers() -> None:
-    """Let the first stop signal raise KeyboardInterrupt; later stop signals are ignored."""
+    """Let the first stop signal raise KeyboardInterrupt; ignore later ones."""
     for number in _stop_signals():
         signal.signal(number, _raise)
     sys.unraisablehook = _repeat_interrupt
@@ -63,11 +62,7 @@ def _is_in_hook() -> bool:
 
 
 def ignore_stop_signals() -> None:
-    """Ignore the stop signals that `install_stop_handlers` handles.
-
-    Call it at the end of the program or after the first signal. Otherwise a signal during Python's own
-    clean-up would print a traceback.
-    """
+    """Ignore handled stop signals: during Python's own clean-up they would print a traceback."""
     for number in _stop_signals():
         if signal.getsignal(number) == _raise:
             signal.signal(number, signal.SIG_IGN)
@@ -79,10 +74,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that this thread can catch; empty except in the main thread.
-
-    A signal that the program's caller has set to be ignored (as nohup does) stays ignored.
-    """
+    """Return the stop signals that this thread can catch, except those that the caller (nohup) ignores."""
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.
@@ -93,8 +85,7 @@ def _stop_signals() -> list[signal.Signals]:
 class StopSignals:
     """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal).
 
-    If `check` has not reported a signal by the end of the block, the signal is raised again for the previous
-    handler.
+    A signal that `check` has not reported by the end of the block is raised again for the previous handler.
     """
 
     def __init__(self) -> None:
@@ -125,9 +116,6 @@ class StopSignals:
         if self.caught is not None:
             self._reported = True
             raise Interrupted(f"stopped by {signal.Signals(self.caught).name}")
-
-
-# Pulses: long-running code calls a pulse often, so that a stop signal takes effect soon.
 
 
 T = TypeVar("T")

@@ -1,7 +1,6 @@
-"""Child processes, started in such a way that Ctrl-C does not reach them: the parent handles it.
+"""Child processes that Ctrl-C does not reach: the parent handles it.
 
-They are spawned rather than forked from this process: a forked child would share our connections to SQLite
-and our locks.
+They are not forked from this process: a forked child would share our connections to SQLite and our locks.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from multiprocessing import Pipe as open_pipe
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.system.child import LAST, Pipe, init_child, send
@@ -44,10 +43,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message; None if it has not arrived completely. Never wait.
-
-        Raises EOFError or OSError if the sender has closed the pipe.
-        """
+        """Return a message, or at once None if it is incomplete. Raises EOFError or OSError if closed."""
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
@@ -59,10 +55,7 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the pipes that are readable. If no pipe is, wait up to about `timeout_s` for the first.
-
-    Return [] if no pipe becomes readable in this time.
-    """
+    """Return the readable pipes, or wait up to about `timeout_s` for the first; [] if there is none."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
@@ -70,24 +63,17 @@ def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
         return []  # On Windows Ctrl-C ends the wait of the main thread, although a handler has caught it.
 
 
-class Starter(Protocol):
-    """Interface: starter of processes."""
+class Starter:
+    """Starter of processes: each runs in a new Python interpreter, unless a subclass forks it."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         """Start a process that calls `main`, a function of a module, with `args`. Raises OSError."""
-
-
-class Spawning:
-    """Starter that runs a new Python interpreter for each process."""
-
-    def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         process = get_context("spawn").Process(target=main, args=args, daemon=True)
         start(process)
         return process
 
 
-SPAWNING = Spawning()
-
+SPAWNING = Starter()
 
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 """Starter of the processes of ChildCaller."""
@@ -95,10 +81,10 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`: a server that has imported them forks the processes.
+    """Yield a starter of processes that need `modules`, also for ChildCaller inside the block.
 
-    They are spawned instead if `modules` is empty, on Windows, and if `forkserver` does not support the
-    multiprocessing of this Python. Inside the block, the starter also starts the processes of ChildCaller.
+    A server that has imported `modules` forks them. They are spawned if there are no modules, on Windows, and
+    if `forkserver` does not support this Python.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -122,9 +108,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 def start(process: BaseProcess) -> None:
     """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
-        # Otherwise the first start of a process would start multiprocessing's resource tracker, which
-        # unblocks SIGINT for a moment. A SIGHUP of a closed terminal would end the tracker before this
-        # process, and multiprocessing would complain.
+        # multiprocessing's tracker unblocks SIGINT when it starts, and a SIGHUP must not end it.
         with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
     # Hide the main module, which may be the user's script: each process would run the script again.
@@ -141,7 +125,7 @@ def start(process: BaseProcess) -> None:
 def blocked_signal(name: str) -> Iterator[None]:
     """Block a signal in this thread, and for good in processes that start inside the block.
 
-    No effect on Windows. Otherwise a child process that is still importing would print a traceback on Ctrl-C.
+    Otherwise a child process that is still importing would print a traceback on Ctrl-C. No effect on Windows.
     """
     if sys.platform == "win32":
         yield
@@ -166,11 +150,7 @@ def exit_clause(exitcode: int | None) -> str:
 
 
 class ChildCaller:
-    """A child process that calls functions of modules for this process, one after the other.
-
-    The first call starts the child process, and leaving the `with` block ends it. If it dies, the next call
-    starts it again.
-    """
+    """A child process that calls functions of modules, one after the other. The first call starts it."""
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
         """`name` is the name of the child process in error messages."""
@@ -191,10 +171,7 @@ class ChildCaller:
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Begin a call of `function` in the child process.
-
-        Raises EnvironmentFailure if the process cannot start.
-        """
+        """Begin a call of `function` in the child process. Raises EnvironmentFailure if it cannot start."""
         if self._process is None:
             self._start()
         with suppress(OSError):  # The process has died; `result` reports it.
@@ -205,10 +182,10 @@ class ChildCaller:
         return bool(wait_readable([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
-        """Return the result of the call that `begin` started.
+        """Return the result of the call that `begin` started. Calls `pulse` often.
 
-        Raises the function's exception, or Died if the process has ended. Calls `pulse` often; if `pulse`
-        raises, the child process is ended.
+        Raises the function's exception, or Died if the process has ended. An error of `pulse` ends the
+        process.
         """
         try:
             pulse()
@@ -253,11 +230,7 @@ class ChildCaller:
 
 
 def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function of a module in a separate process; return its result.
-
-    Raises the function's exception, or EnvironmentFailure if the process cannot start or dies. Calls `pulse`
-    often; if `pulse` raises, the process is ended.
-    """
+    """Call a function in a separate process; return its result. Raises like `ChildCaller.call`."""
     with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)
 

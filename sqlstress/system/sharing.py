@@ -1,9 +1,8 @@
 """Arrays of numbers that processes share, in memory that is certainly available.
 
-The shared memory of multiprocessing is a file: in /dev/shm if there is space, or in the temporary folder.
-multiprocessing's RawArray clears the mapped memory by writing to it. If the file system has no space for it
-(a container's small /dev/shm, a full disk), SIGBUS kills the process. Here a system call clears the memory,
-and returns an error instead.
+Shared memory of multiprocessing is a file in /dev/shm or the temporary folder. RawArray clears it by writing
+to the mapped memory: without space (a container's small /dev/shm, a full disk) SIGBUS kills the process. Here
+a system call clears it, and returns an error instead.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ _KINDS: dict[str, type[Any]] = {"H": ctypes.c_uint16, "I": ctypes.c_uint32, "q":
 def shared_array(code: str, length: int) -> Any:
     """Return a shared array of `length` zeros, to pass to processes when they start.
 
-    `code` is a type code of the module `array`. If /dev/shm has no space, the memory is a file in the
-    temporary folder. Raises EnvironmentFailure if neither has space.
+    `code` is a type code of `array`. Raises EnvironmentFailure if no folder for shared memory has space.
     """
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)
@@ -45,10 +43,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder with the files of shared memory; empty if the system uses no folder.
-
-    Raises EnvironmentFailure if there is no shared memory.
-    """
+    """Return the folder of shared memory, or "". Raises EnvironmentFailure if no memory is available."""
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""

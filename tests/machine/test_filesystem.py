@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import pytest
 
-from sqlstress.machine.host import UNKNOWN, Mount, file_system_of, find_file_system
+from sqlstress.machine.host import UNKNOWN, file_system_of, find_file_system
 from sqlstress.report import FileSystem
+
+
+class Mount(NamedTuple):
+    mountpoint: str
+    fstype: str
+    device: str
+    opts: str
 
 
 def mounted(point: str, kind: str, device: str = "dev", options: str = "rw") -> Mount:

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from sqlstress import measure
-from sqlstress.system.processes import SPAWNING, ChildCaller, Died, Spawning, Starter, process_starter
+from sqlstress.system.processes import SPAWNING, ChildCaller, Died, Starter, process_starter
 from sqlstress.system.sharing import shared_array
 from tests.conftest import own_processes
 from tests.engine.processes import ROOT, environment, gone
@@ -268,7 +268,7 @@ def test_changed_internals_of_multiprocessing_cause_spawning(
 
     def start(main: Any, args: Any) -> BaseProcess:
         spawned.append(main)
-        return Spawning().start(main, args)
+        return Starter().start(main, args)
 
     monkeypatch.setattr("multiprocessing.forkserver.read_signed", lambda fd, size: 0)
     monkeypatch.setattr(SPAWNING, "start", start)

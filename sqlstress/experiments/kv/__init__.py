@@ -1,2 +1,1 @@
-"""The key-value workload: random gets and replaces, and the verification that no acknowledged write was
-lost."""
+"""The key-value workload: random gets and replaces, with proof that no acknowledged write was lost."""

@@ -1,21 +1,22 @@
 """Acknowledgements in shared memory, so that the writes of a killed worker count, too.
 
-Every worker has an area of 64-bit words that no other process writes:
+Every worker has an area of 64-bit words that no other process writes. Its parts:
 
-meta number of operations in the current chunk, sequence number of its first row stamps begin and end of each
-operation of the chunk; 0 means not done yet rows the slot of each row of the chunk's operations written a
-byte for each of these rows: 1 if it is written, 0 if it is only read or its operation failed sequences,
-begins, ends for each slot, the worker's last acknowledged write to it; sequence 0 means no write counts for
-each counter, the number of the worker's acknowledged updates
+- meta: the number of operations in the current chunk, and the sequence number of its first row
+- stamps: begin and end of each operation of the chunk; 0 means not done yet
+- rows: the slot of each row of the chunk's operations
+- written: a byte per row, 1 if it is written, 0 if it is only read or its operation failed
+- sequences, begins, ends: the worker's last acknowledged write to each slot; sequence 0 means no write
+- counts: the number of the worker's acknowledged updates of each counter
 
 A slot is the record of the last write to one key. A chunk is the list of operations that the timed loop runs
 without other work in between. If keys times workers would take too much memory, only a part of the keys,
-selected by a hash, has slots. The keys of the published script (`--preset classic`) are not known in advance,
-so there each slot records one write of the worker. When a chunk is done, its writes are copied to the last
-three arrays. After the death of a worker, the parent copies the acknowledged writes of the unfinished chunk.
+selected by a hash, has slots. The published script (`--preset classic`) draws its keys from 2**31 numbers, so
+there each slot records one write of the worker. When a chunk is done, its writes are copied to the last
+writes of their slots; if the worker has died, the parent copies them.
 
-The stamps are a row of begins and a row of ends. In a closed loop every operation begins when the previous
-operation ends, so the two rows overlap, shifted by a word: one write sets both an end and a begin.
+The stamps are a row of begins and a row of ends. In a closed loop an operation begins when the previous one
+ends, so the rows overlap, shifted by a word: one write sets both an end and a begin.
 """
 
 from __future__ import annotations
@@ -39,13 +40,12 @@ MEMORY_BUDGET = 256 << 20
 MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
-"""Number of counters in every bucket (database file), for transactions that read a counter and write it
-back."""
+"""Number of counters per bucket (database file), for transactions that increment a counter."""
 
 _STRETCH = 512
 
 UNTRACKED = -1
-"""Value in place of a slot for a key that has no slot: the last write to this key is not recorded."""
+"""Stands for the slot of a key without a slot."""
 
 
 class Shape(NamedTuple):
@@ -54,15 +54,13 @@ class Shape(NamedTuple):
     width: int
     """Number of rows per operation."""
     operations: int
-    """Maximum number of operations in a chunk: the operations that the loop runs without other work in
-    between."""
+    """Maximum number of operations in a chunk."""
     slots: int
     """Number of keys whose last write is recorded."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether operations may begin later than the previous operation ended. If so, begins are stored
-    separately."""
+    """Whether operations may begin later than the previous one ended, so that begins are stored."""
 
     @property
     def ends_from(self) -> int:
@@ -71,8 +69,7 @@ class Shape(NamedTuple):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Number of words in `meta`, `stamps`, `rows`, `written`, the last writes to the slots, and
-        `counts`."""
+        """Number of words in `meta`, `stamps`, `rows`, `written`, the last writes, and `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
@@ -96,25 +93,23 @@ class AckArea:
     """One worker's area, split into the parts that the module's docstring lists."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` must be a writable memoryview of 64-bit integers (format "q"); `worker` counts from 1."""
+        """`words` is a writable memoryview of 64-bit integers (format "q"); `worker` counts from 1."""
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
             parts.append(words[start : start + length])
             start += length
-        # The three words of a slot are adjacent, so that storing a write costs one cache miss instead of
-        # three.
+        # A slot's three words are adjacent: storing a write costs one cache miss instead of three.
         self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows that the operations of the next chunk will use. Call it before the chunk begins.
+        """Store the rows of the next chunk, before the chunk begins.
 
-        `rows` is an array("q") with the slot of each row. `written` has a flag per row: 1 if the operation
-        writes the row. Every row, written or not, has a sequence number, counted from `first`. A written row
-        must have a slot.
+        `rows` has the slot of each row, `written` a flag: 1 if the operation writes the row, which then must
+        have a slot. Every row has a sequence number, counted from `first`.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -123,24 +118,19 @@ class AckArea:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Mark an operation of the chunk, numbered from 0, as an operation without writes."""
+        """Mark operation `operation` of the chunk, counted from 0, as an operation without writes."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the writes of the chunk's completed operations as last writes of their slots. A second call
-        is harmless.
-
-        `rows` has the slot of each row of the chunk.
-        """
+        """Store the chunk's completed writes, by slot, as last writes. A second call is harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number is stored last. So a process that reads first the sequence number and then
-            # the end never gets the end of an earlier write.
+            # The sequence number is stored last: a reader that has it never gets an earlier write's end.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence
@@ -152,8 +142,7 @@ class AckArea:
     def settle_after_death(self) -> dict[int, int]:
         """Store the acknowledged writes of a dead worker's last chunk as last writes.
 
-        Return {sequence number: slot} for the writes of the operation that was in progress. The database may
-        or may not have these writes.
+        Return {sequence number: slot} for the writes in progress, which the database may or may not have.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -166,16 +155,12 @@ class AckArea:
 
 
 def area_of(case: Case, words: Any, worker: int) -> AckArea:
-    """Return a worker's area in the array that the parent shares with the workers; `worker` counts from 1."""
+    """Return a worker's area in the shared array; `worker` counts from 1."""
     return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the part of a plan for the C code that describes keys, values and acknowledged writes.
-
-    `first` is the first worker's area. The C code finds the other workers' areas from its position and the
-    size of an area.
-    """
+    """Return the C code's plan of keys, values and last writes; `first` is the first worker's area."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -192,11 +177,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the time at which the latest acknowledged write of any worker began, in ns, by slot.
-
-    0 means that the slot has no acknowledged write. The function works on _STRETCH slots at a time, because
-    lists of all slots of many workers would take several times as much memory as the shared arrays.
-    """
+    """Return the begin of any worker's latest acknowledged write, in ns, by slot; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]
@@ -208,18 +189,12 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag per row for `announce`: 1 if the row has a slot, else 0.
-
-    `rows` has the slot of each row, or UNTRACKED.
-    """
+    """Return a flag per row for `announce`: 1 if the row has a slot, 0 if it is UNTRACKED."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Mapping from the number of a key to its slot (the record of the last write to the key).
-
-    If there is a slot for every key, the slot is equal to the number.
-    """
+    """Mapping from the number of a key to its slot; the identity if there is a slot for every key."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys

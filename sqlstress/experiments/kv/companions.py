@@ -1,5 +1,4 @@
-"""Companions, which are processes in addition to the workers: a checkpointer, a reader that holds a snapshot,
-and a WAL watcher."""
+"""Companions (processes besides the workers): a checkpointer, a reader with a snapshot, and a WAL watcher."""
 
 from __future__ import annotations
 
@@ -18,32 +17,23 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
 
-
 _SLEEP_S = 0.02
 """Maximum delay until a companion notices that the trial has ended, in seconds."""
 MOST = 600
-"""Maximum number of intervals in a series of values (`Stretches`); each interval has one value."""
+"""Maximum number of intervals in a series of values."""
 PATIENCE_MS = 1000
-"""Busy timeout of a checkpoint, in ms. A RESTART or TRUNCATE checkpoint that waits for a reader blocks all
-writers."""
+"""Busy timeout of a checkpoint, in ms. A checkpoint that waits for a reader may block all writers."""
 
 
 class Timing:
-    """Schedule of a companion's work: rounds with pauses between them.
-
-    All times are in ns of perf_counter_ns.
-    """
+    """Schedule of a companion's work: rounds with pauses between them, in ns of `perf_counter_ns`."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
         self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
-        """Yield once per round, with a pause of `interval_ns` after each round, until the window closes or
-        the trial ends.
-
-        If an operation waits for a lock at that time, no further operation follows it.
-        """
+        """Yield once per round, with pauses of `interval_ns`, until the window closes or the trial ends."""
         while not self.over():
             yield
             due_ns = time.perf_counter_ns() + self.interval_ns
@@ -61,18 +51,14 @@ class Timing:
 
 
 class Stretches:
-    """Values over time: one value for each interval in which a value was observed, at most MOST intervals.
+    """Values over time: one for each interval in which a value was observed, for at most MOST intervals.
 
-    If the trial is too long for MOST intervals, pairs of neighbouring intervals are merged, and `fold`
-    combines their values. So the sum of all values (`add`) or their maximum (`max`) stays exact, however long
-    the trial is.
+    If a trial is too long, `fold` merges pairs of neighbouring intervals. So the sum (`add`) or the maximum
+    (`max`) of all values stays exact.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`width_ns` is the initial length of an interval, in ns.
-
-        `fold` is `add` or `max`: it combines two values of the same interval.
-        """
+        """`width_ns` is the initial length of an interval. `fold` (`add` or `max`) combines two values."""
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
 
@@ -109,8 +95,7 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints from the common start on; return the figures of those checkpoints that end within
-        the window."""
+        """Run checkpoints from the common start on; return the figures of those that end in the window."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -142,16 +127,12 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add the answer of a checkpoint to the figures.
+        """Add the answer of a checkpoint of file number `file`, which took `took_ns` ns.
 
-        `file` is the index of the file. `took_ns` is the duration of the checkpoint in ns. `at_ns` is the
-        time from the opening of the window to the end of the checkpoint, in ns; None if the checkpoint ended
-        outside the window.
-
-        An answer is (busy, frames, checkpointed). `busy` does not say whether frames were left in the WAL.
-        `frames` and `checkpointed` are -1 if the checkpoint could not read the WAL. A checkpoint is stuck if
-        it left frames and got no further than the previous checkpoint. A checkpoint that only leaves frames
-        is not stuck: any short read makes a checkpoint leave frames, but the next checkpoint gets further.
+        `at_ns` is the time from the opening of the window to the end of the checkpoint; None means outside
+        the window. An answer is (busy, frames, checkpointed); the last two are -1 if the WAL could not be
+        read. A checkpoint is stuck if it left frames and got no further than the previous one: any short read
+        makes it leave frames.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -189,16 +170,13 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """A companion that samples every WAL once per interval.
-
-    A figure is the sum over all files, or their maximum.
-    """
+    """A companion that samples every WAL once per interval; figures are the sum or maximum over all files."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Sample all files repeatedly while the window is open; return the values over time."""
+        """Sample all files while the window is open; return the values over time."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)

@@ -53,13 +53,11 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.show import KeyValueShown
     from sqlstress.experiments.kv.work import KeyValueWork, PresetWork
 
-# Selection of cases: targets, options that apply to them, and contradictions between options.
-
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that are refused if they apply to none of the selected targets."""
+"""Options that at least one selected target must support."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that are refused if they do not apply to all of the selected targets."""
+"""Options that all selected targets must support."""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
@@ -72,23 +70,21 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. If a setting is None, the published script does not set it."""
+"""Case that `--preset classic` measures. The script leaves a setting of None as it is."""
 MAX_DATA_BYTES = 1 << 40
-"""Maximum size of all values together, in bytes. Before the load, every key gets a value."""
+"""Maximum size of all values together, in bytes: every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum number of bytes that one transaction writes. The limit is needed because the worker holds these
-bytes in memory."""
+"""Maximum number of bytes that a transaction writes; the worker holds them in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an additional process); "" if no option
-    does."""
+    """Return the name of the first option that requests a companion (an additional process), or ""."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of passes if the number of operations is fixed: 1 unless --repeat is given."""
+    """Return the number of passes for a fixed number of operations: 1 unless --repeat is given."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -100,7 +96,7 @@ def _published(request: LoadRequest) -> Case:
 
 
 def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
-    """Yield (name of a given option that contradicts the published script, behaviour of the script)."""
+    """Yield (option that contradicts the published script, the script's behaviour)."""
     contradicting = request.given - _FREE
     if name := _companion(request):
         yield name, "has none"
@@ -129,7 +125,7 @@ def _checked(request: LoadRequest, drivers: Sequence[str]) -> Case:
         )
     if load.batch > load.key_space:
         raise UsageError(
-            "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch.",
+            "--batch is larger than --key-space, but a transaction writes distinct keys. Lower --batch."
         )
     sizes = (
         ("key-space", load.key_space, MAX_DATA_BYTES, "1 TiB"),
@@ -163,7 +159,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
     if is_exclusive(settings):
         raise UsageError(
             f"{which} is a further process, but locking_mode=exclusive allows one only. Leave one of them "
-            "out.",
+            "out."
         )
     autocheckpoints = "wal-autocheckpoint" in request.given and settings.wal_autocheckpoint
     if request.selection.checkpointing.mode != "none" and autocheckpoints:
@@ -171,8 +167,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return the loop for these drivers: the native loop (in C), unless an option or a driver rules out the
-    native loop."""
+    """Return the loop for these drivers: native (in C), unless an option or a driver rules it out."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -188,14 +183,12 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 WINDOW_S, PASSES = 0.2, 10
 """Default length of a window, in seconds, and default number of windows per case."""
 
-
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
 """Estimated time per operation, per key that is restored and verified, and per file, in seconds."""
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds, without the time that depends on the number of
-    keys."""
+    """Return the estimated duration of a trial, in seconds, without the time that depends on the keys."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets
@@ -244,10 +237,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by number of buckets, then concurrency, target and rate.
-
-        Raises UsageError.
-        """
+        """Yield the cases, sorted by buckets, then concurrency, target and rate. Raises UsageError."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
@@ -273,11 +263,9 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name. Such an option, which may differ between the cases of a
-        table, is a trait.
+        """Return the case's options as text, by name; those of the companions are a single trait.
 
-        The mode of the checkpointer, its interval and the pinned reader are a single trait. The setting
-        wal_autocheckpoint, which a checkpointer changes, does not count as a difference.
+        A checkpointer sets wal_autocheckpoint, so this setting does not count as a difference.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)
@@ -285,15 +273,10 @@ class KeyValueExperiment(Experiment):
             return traits
         if checkpointing.mode != "none":
             traits["wal-autocheckpoint"] = DEFAULT_TEXT  # A checkpointer forces the value 0.
-        pause = (
-            f" every {format_duration(checkpointing.interval_s)}"
-            if checkpointing.interval_s != default.interval_s
-            else ""
-        )
-        return {
-            **traits,
-            "checkpointer": f"{checkpointing.mode}{pause}{' + pinned reader' * checkpointing.pinned_reader}",
-        }
+        trait = checkpointing.mode
+        if checkpointing.interval_s != default.interval_s:
+            trait += f" every {format_duration(checkpointing.interval_s)}"
+        return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
         # Without --loop, each host uses the loop that it supports.
@@ -359,17 +342,11 @@ class ClassicExperiment(KeyValueExperiment):
     def count_transactions(self, case: Case, operations: int) -> int:
         return operations // 2
 
-    def writes(self, case: Case) -> bool:
-        return True
-
     def loop_of(self, case: Case) -> str:
         return ""
 
     def estimated_s(self, case: Case) -> float:
         return _load_s(case)  # The script fills no table before the load.
-
-    def misses_long_waits(self, case: Case) -> bool:
-        return False
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> PresetWork:
         from sqlstress.experiments.kv.work import PresetWork
@@ -383,6 +360,3 @@ class ClassicExperiment(KeyValueExperiment):
 
     def companions(self) -> dict[str, Callable[..., Any]]:
         return {}
-
-    def preloads(self, case: Case) -> tuple[str, ...]:
-        return ()

@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""Function from a number N to an array("q") with the numbers of N keys that were drawn."""
+"""Function that draws N keys and returns their numbers as an array("q")."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -37,15 +37,12 @@ def to_text(number: int) -> str:
 
 
 def to_blob(number: int) -> bytes:
-    """Return the 16-byte blob key with a number.
-
-    Keys with neighbouring numbers are far apart in the order of keys.
-    """
+    """Return the 16-byte blob key with a number; neighbouring numbers are far apart in key order."""
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function from a key's number to the key in the database; `key_type` is one of KEY_TYPES."""
+    """Return the function from a key's number to the key in the database, for one of KEY_TYPES."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
@@ -78,12 +75,11 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability. The function computes all keys of a call in
-    one long integer.
+    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
 
-    A key is a random fraction times the key space, computed with 64 bits. The product needs as many bits as
-    the key space has; the other bits are the random fraction. With 100,000 keys the probabilities differ by
-    at most one part in 10**9, with 10**8 keys by one part in 1,000.
+    A key is a 64-bit product of the key space and a random fraction, which has the bits that the key space
+    does not need. With 100,000 keys probabilities differ by at most 1 in 10**9, with 10**8 keys by 1 in
+    1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -102,8 +98,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for drawing from a key space with a Zipf distribution, and the step that
-    spreads ranks over the key space."""
+    """Constants of Gray's method for Zipf-distributed ranks, and the step from rank to key."""
 
     total: float
     second: float
@@ -121,11 +116,10 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with a Zipf distribution. It draws the rank of a key, and a fixed
-    permutation maps the rank to the key.
+    """Return a function that draws Zipf-distributed ranks, which a permutation maps to keys.
 
-    Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994, as used by
-    YCSB; theta is 0.99 as in YCSB.
+    Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994; theta as in
+    YCSB.
     """
     total, second, eta, alpha, step = zipf(key_space)
     draw_unit = random.random
@@ -142,8 +136,7 @@ def _zipfian(key_space: int, random: Random) -> Draw:
 
 
 def zeta(count: int) -> float:
-    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; terms beyond 10,000 are approximated by
-    Euler-Maclaurin."""
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; beyond 10,000 by Euler-Maclaurin."""
     theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
@@ -153,43 +146,36 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a step that is coprime to `count`, so that its multiples modulo `count` are a permutation."""
+    """Return a step that is coprime to `count`: its multiples modulo `count` are a permutation."""
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2
     return step
 
 
-# The bucket of a key: the same in all processes, Python runs and targets.
-# The parent computes the bucket of every key once and shares the result with the workers, so that workers
-# hash nothing. Python's hash() is never used, because it is salted in every process. CRC-32 alone would keep
-# the regularity of regular keys: every 524,288th integer would leave half of eight buckets empty.
-# MurmurHash3's last step removes this regularity.
-
-
 _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes of a key, of which the hash is computed. An integer becomes big-endian two's
-    complement, a text becomes UTF-8, and a blob stays as it is."""
+    """Return the bytes of a key for its hash: big-endian two's complement, UTF-8, or the blob itself."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
 
 
 def scatter(number: int) -> int:
-    """Return the image of a number under a permutation of 32-bit numbers that removes all regularity.
-
-    Source: fmix32 of MurmurHash3, Austin Appleby, public domain.
-    """
+    """Return the image of a number under fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
     number = (number ^ number >> 16) * 0x85EBCA6B & _MASK_32
     number = (number ^ number >> 13) * 0xC2B2AE35 & _MASK_32
     return number ^ number >> 16
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the bucket of a key, 0 to buckets - 1."""
+    """Return the bucket of a key, 0 to buckets - 1, which is equal in all processes and runs.
+
+    Python's hash() differs between processes. CRC-32 alone keeps regularity: every 524,288th integer would
+    leave half of eight buckets empty.
+    """
     return scatter(crc32(key_bytes(key))) % buckets
 
 
@@ -199,18 +185,15 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """The keys of each bucket. The parent computes and shares the lists of keys, unless there is only one
-    bucket.
+    """The keys of each bucket (database file).
 
-    If a transaction replaces several rows, the keys of a bucket form pairs. Both keys of a pair are always
-    written in the same transaction, so that a torn transaction is visible. If the number of rows per
-    transaction is odd, a transaction also writes a key without a partner: the last keys of each bucket belong
-    to no pair.
+    If transactions replace several rows, the keys of a bucket form pairs: both keys of a pair are always
+    written in one transaction, so that a torn transaction is visible. If the number of rows is odd, a
+    transaction also writes one of the bucket's last keys, which have no partner.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key. `order` has the keys sorted by bucket. Both are None if
-        there is only one bucket."""
+        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None for one bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None

@@ -1,13 +1,9 @@
-"""Findings on key-value loads: waits for the lock, growth of the WALs, time of the slowest operations.
-
-A finding is a sentence of the report with its facts.
-"""
+"""Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from sqlstress.analysis import sentences as shared
@@ -16,13 +12,7 @@ from sqlstress.analysis.failed import failure_time_of
 from sqlstress.analysis.failed import failures_of as failures_in
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, longest_wait_ns
-from sqlstress.analysis.scaling import (
-    LONG_WAIT_NS,
-    MIN_FAIRNESS,
-    is_fairness_known,
-    starvation,
-    tally,
-)
+from sqlstress.analysis.scaling import LONG_WAIT_NS, MIN_FAIRNESS, is_fairness_known, starvation, tally
 from sqlstress.analysis.wal_growth import AUTOCHECKPOINT, LARGE_FACTOR
 from sqlstress.analysis.wording import listing, place, places
 from sqlstress.experiment import has_window
@@ -38,29 +28,23 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, for a report that an operation waited during the whole window.
-
-In shorter windows, uneven shares of the processes show such waits.
-"""
+"""Minimum length of a window, in seconds, for a report that an operation waited for the whole window."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of a window that is certain to show a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
+"""Length of a window that certainly shows a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait at which the waits are no sign of a wait as long
-as this timeout."""
+"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait to report no sign of such long waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
-"""Kinds of operations. COMMITS write, or end with a write; GETS only read."""
+"""Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
-"""Minimum number of buckets (files) to suggest: every process then usually finds a free file."""
+"""Minimum number of buckets (files) to suggest, with which a process usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum throughput with more files, as a share of the throughput with fewer files: below this share more
-files are not suggested."""
+"""Minimum ratio of throughput with more files to that with fewer, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files above which more files are not suggested, because every process needs a connection to each
-file."""
+"""Maximum number of files to suggest: every process needs a connection to each file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on operations that gave up on a locked database: number, waiting time, remedy."""
+    """Yield a finding on operations that gave up on a locked database."""
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
@@ -107,11 +91,9 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return the remedy for starvation; None unless the report shows that the write lock caused the
-    starvation.
+    """Return the remedy for starvation, or None unless the report shows that the write lock is its cause.
 
-    Two figures show that the write lock is the cause: uneven shares of the processes, or a recorded time of
-    which a large part is waiting for the lock. A long wait alone does not show it.
+    Uneven shares of the processes show this, or a large share of recorded time that is waiting for the lock.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -125,10 +107,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    Return None if the processes' shares of the operations are even or unknown, or if a pass has no figures
-    per process. If shares are uneven, the few processes that got the lock dominate the p99 of all operations,
-    so the p99 of the slowest process is shown instead. All passes count, as in the p99 of all operations, so
-    that the result is never below that p99.
+    Return None if the processes' shares are even or unknown. If they are uneven, the few processes that got
+    the lock dominate the p99 of all operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -187,10 +167,9 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits longer than the usual busy timeout. The case does not report them as errors,
-    because its own busy timeout is longer.
+    """Yield a finding on waits beyond the usual busy timeout, which the case's longer timeout hides.
 
-    If there is no such wait, yield a finding on the cases whose window was too short to show such a wait.
+    If there are none, yield a finding on cases whose window was too short to show such waits.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -212,8 +191,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A transaction that is retried waits several times, and each wait is shorter than the sum of its
-            # waits.
+            # A retried transaction waits several times, each time shorter than in all.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -226,12 +204,10 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case that was also measured in a longer window, to find waits above the usual
-    timeout.
+    """Yield a finding for each case that was also measured in a longer window, to find long waits.
 
-    A wait above USUAL_BUSY_TIMEOUT_S would begin in the longer window and still last when it closes. The
-    reason: however long a process has waited, its next attempt is as likely to find the lock taken as the
-    attempt before.
+    A wait above the usual timeout would still last when the longer window closes: however long a process has
+    waited, its next attempt finds the lock taken as often as before.
     """
     for run in group.runs:
         trial = run.longer
@@ -253,32 +229,24 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 
 def _count_longer_waits(run: Run) -> int:
-    """Return the number of a run's operations that waited longer than USUAL_BUSY_TIMEOUT_S.
-
-    Operations that gave up are included.
-    """
+    """Return the number of a run's operations, also failed ones, that waited over USUAL_BUSY_TIMEOUT_S."""
     least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
+    # In WAL mode readers wait for no lock.
+    unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
     for trial in run.valid:
-        if trial.failures:
-            times = chain.from_iterable(failure.latency.buckets for failure in trial.failures)
-            number += sum(count for bucket, count in times if bucket > least)
-        else:  # Reports of older versions have no `failures`.
+        latencies = [failure.latency for failure in trial.failures]
+        latencies += [latency for kind, latency in trial.latency.items() if kind not in unlocked]
+        number += sum(count for latency in latencies for bucket, count in latency.buckets if bucket > least)
+        if not trial.failures:  # Reports of older versions do not have the latencies of failures.
             number += trial.failed or 0
-        for kind, latency in trial.latency.items():
-            # In WAL mode readers wait for no lock.
-            if kind != "get" or run.case.settings.journal_mode != "wal":
-                number += sum(count for bucket, count in latency.buckets if bucket > least)
     return number or int(longest_wait_ns(run) > USUAL_BUSY_TIMEOUT_S * NS_PER_S)
-
-
-# Ways to shorten the waits.
 
 
 FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return ways to shorten the waits of these cases, without ways that the report shows to be useless."""
+    """Return ways to shorten the waits of these cases, unless the report shows them to be useless."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
@@ -293,10 +261,9 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether the report has measurements of these cases with more files that improved neither
-    throughput nor fairness.
+    """Return whether the report shows that more files than now do not help these cases.
 
-    The measured number of files nearest to `files` decides. If possible, this number is larger than `files`.
+    The measured number of files nearest to `files`, preferably above it, decides.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -312,8 +279,7 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files help. They help if they cost no throughput and make the shares of the
-    processes fairer. If the shares were already fair with few files, waits must be shorter."""
+    """Return whether more files keep the throughput, and improve unfair shares or else the longest wait."""
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
@@ -330,16 +296,13 @@ def _fairness(run: Run) -> float:
     return 1.0 if jain is None else jain
 
 
-# Findings on the WALs, for groups with a WAL watcher.
-
-
 PAGE_SIZE = 4096
 MIN_STUCK_CHECKPOINTS = 3
-"""Number of consecutive checkpoints without progress that is reported as starvation."""
+"""Minimum number of consecutive checkpoints without progress that is reported."""
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return the trial's series of this name that covers all processes; None if there is none."""
+    """Return the trial's series of this name over all processes; None if there is none."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
@@ -358,7 +321,7 @@ def most(trial: Trial, name: str) -> int | None:
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher."""
+    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher (see `companions`)."""
     checkpointing = group.case.spec.checkpointing
     if checkpointing is None:
         yield from wal_growth_findings(group)
@@ -412,15 +375,10 @@ def _limit(case: Case, trial: Trial) -> int:
     return LARGE_FACTOR * _autocheckpoint(case) * page_size
 
 
-# The recorded times of `--where`: the waits of the slowest operations, and remedies.
-# A remedy is given only if every pass supports it and its effect has been measured; see docs/where.md.
-
-
 MIN_LISTED_SHARE = 0.05
 """Minimum share of the slowest operations' time at which a cause is listed."""
 LARGE_SHARE = 0.2
-"""Minimum share of a part in the time, from 0 to 1: a remedy is given only for parts with at least this
-share."""
+"""Minimum share of the time, from 0 to 1, at which a cause gets a remedy."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -442,7 +400,7 @@ def time_accounts(run: Run) -> list[results.Where]:
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of time of each part, over all passes; empty if no pass has recorded times."""
+    """Return the share of time of each part, over all passes; empty without recorded times."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -462,11 +420,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait for a processor for the largest share of their time.
-
-    Only cases count in which this waiting is larger than every other part of the time. Such a case performs
-    as well with fewer processes.
-    """
+    """Yield a finding on the case whose processes wait most for a processor; fewer would suffice."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -474,11 +428,9 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 
 
 def _is_crowded(run: Run) -> bool:
-    """Return whether our processes compete with each other for the processors.
+    """Return whether our processes wait for a processor more than for anything else, because of each other.
 
-    Return False if other programs occupy the processors, because fewer processes of ours would get even less
-    processor time. Return False with --rate, because the load then does not depend on the number of
-    processes.
+    False if other programs are busy, and with --rate, where the load does not depend on the processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
@@ -491,27 +443,20 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the causes of the slowest operations' time, for the case with the slowest
-    operations.
-
-    Yield nothing if a CPU quota was reached, or if no case has recorded times.
-    """
+    """Yield a finding on the causes of the slowest operations' time, for the case with the longest time."""
     if group.met_quota:
         return
 
     def mean_ns(slow: Sequence[results.Slowest]) -> float:
-        return sum(slowest_set.total_ns for slowest_set in slow) / sum(
-            slowest_set.operations for slowest_set in slow
-        )
+        return sum(account.total_ns for account in slow) / sum(account.operations for account in slow)
 
-    slow_by_run = [
-        (run, [account.slowest for account in time_accounts(run) if account.slowest]) for run in group.runs
-    ]
-    slow_by_run = [
-        (run, [slowest_set for slowest_set in slow if slowest_set.total_ns]) for run, slow in slow_by_run
-    ]
-    if slowest := [(run, slow) for run, slow in slow_by_run if slow]:
-        yield _waited_for(group, *max(slowest, key=lambda entry: mean_ns(entry[1])))
+    if slow_by_run := [(run, slow) for run in group.runs if (slow := _slowest_operations(run))]:
+        yield _waited_for(group, *max(slow_by_run, key=lambda entry: mean_ns(entry[1])))
+
+
+def _slowest_operations(run: Run) -> list[results.Slowest]:
+    slowest = (account.slowest for account in time_accounts(run))
+    return [account for account in slowest if account and account.total_ns]
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
@@ -542,8 +487,7 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the name of the process that held the lock most of the time; "others" if no single process
-    did."""
+    """Return the process that held the lock most of the time; "others" if no single process did."""
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
@@ -558,7 +502,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause with a large share of the slowest operations' time in every pass."""
+    """Yield a remedy (see docs/where.md) for each cause with a large share of the time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

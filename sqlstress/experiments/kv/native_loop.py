@@ -1,9 +1,8 @@
 """A worker's part of kv whose timed loop runs in C. It passes a plan to the C code and collects the results.
 
-Keys, kinds and values are drawn as in the Python loop, by an identical generator, chunk for chunk. The
-acknowledgements are stored in the same shared words as by the Python loop. In addition, the C loop checks the
-values that it reads: each value against the worker's own last acknowledged write, and one value in 256
-against the last write of the worker that wrote it.
+Keys, kinds and values are drawn by an identical generator as in the Python loop, and acknowledged in the same
+shared words. The C loop also checks the values that it reads: each against the worker's own last write, and
+one in 256 against the last write of its writer.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
     from sqlstress.targets.place import Place
 
-
 LARGEST_CHUNK = 64
-"""Maximum number of operations per chunk. The number is small, so that drawing the operations of a chunk does
-not evict SQLite's memory from the CPU caches."""
+"""Maximum number of operations per chunk: a larger chunk would evict SQLite's memory from the CPU caches."""
 _NO_LIMIT = -1
 
 
@@ -111,8 +108,7 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # A further window continues the random state and the sequence numbers, so that no value is written
-        # twice.
+        # A further window continues these, so that no value is written twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)
@@ -141,16 +137,9 @@ class NativeSource(SelfDriven):
 
 def _totals(done: dict[str, Any]) -> Totals:
     """Return the results of the C loop as Totals, without kinds of operations that never occurred."""
-    totals = {name: done[name] for name in ("first_ns", "last_ns", "rows", "failed", "busy", "busy_snapshot")}
+    names = ("first_ns", "last_ns", "rows", "busy", "busy_snapshot", "bins", "harness_ns", "proof_ns")
+    totals = {name: done[name] for name in (*names, "failed", "failed_buckets", "largest_failed_ns")}
     for name in ("operations", "buckets", "largest_ns"):
         counts = zip(KINDS, done[name], done["operations"], strict=True)
         totals[name] = {kind: figure for kind, figure, operations in counts if operations}
-    return Totals(
-        **totals,
-        failed_buckets=done["failed_buckets"],
-        largest_failed_ns=done["largest_failed_ns"],
-        harness_ns=done["harness_ns"],
-        proof_ns=done["proof_ns"],
-        bins=done["bins"],
-        longest_wait_ns=max(done["longest_wait_ns"], *done["largest_ns"]),
-    )
+    return Totals(**totals, longest_wait_ns=max(done["longest_wait_ns"], *done["largest_ns"]))

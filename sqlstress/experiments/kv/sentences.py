@@ -31,14 +31,13 @@ def slowest_operations(
 
 
 def checkpoint_starvation(*, where: str, stuck: int, pinned: bool = False) -> str:
-    pinned_text = (
-        ("The pinned reader holds its snapshot. In your application, look for a transaction that stays open.")
-        if pinned
-        else "A reader keeps its snapshot open: find it and end its transaction sooner."
-    )
+    remedy = "A reader keeps its snapshot open: find it and end its transaction sooner."
+    if pinned:
+        where_to_look = "In your application, look for a transaction that stays open."
+        remedy = f"The pinned reader holds its snapshot. {where_to_look}"
     return (
         f"Checkpoints starved at {where}. Up to {digits(stuck)} in a row left frames in the WAL and made "
-        f"no progress, with or without a busy result. {pinned_text}"
+        f"no progress, with or without a busy result. {remedy}"
     )
 
 
@@ -61,20 +60,19 @@ def large_wal(
     seldom: bool = False,
     stays: bool = False,
 ) -> str:
-    snapshot_text = (
-        "The WAL cannot restart while a snapshot stays open: find the long reader." if snapshot else ""
-    )
-    passive_text = (
-        ("After a PASSIVE checkpoint the WAL restarts only if nobody has written meanwhile: use RESTART.")
-        if passive
-        else ""
-    )
-    seldom_text = "Checkpoint more often (--checkpoint-interval)." if seldom else ""
-    stays_text = " Only a TRUNCATE checkpoint or PRAGMA journal_size_limit shrinks the file." if stays else ""
+    if snapshot:
+        remedy = "The WAL cannot restart while a snapshot stays open: find the long reader."
+    elif passive:
+        remedy = (
+            "After a PASSIVE checkpoint the WAL restarts only if nobody has written meanwhile: use RESTART."
+        )
+    else:
+        remedy = "Checkpoint more often (--checkpoint-interval)." if seldom else ""
+    if stays:
+        remedy += " Only a TRUNCATE checkpoint or PRAGMA journal_size_limit shrinks the file."
     return (
         f"A WAL grew to {size(largest)} at {where}. That is over {digits(times)} times the {digits(frames)} "
-        "pages at which SQLite checkpoints by default. "
-        f"{snapshot_text}{passive_text}{seldom_text}{stays_text}"
+        f"pages at which SQLite checkpoints by default. {remedy}"
     )
 
 

@@ -59,11 +59,9 @@ from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, format_count, format_duration
 from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
-# The main table: a row per case, a column per figure, and the meanings of the columns.
-
 
 def build(group: Group) -> Table:
-    """Return the main table of a group: the runs of cases that differ in few options."""
+    """Return the main table of a group: a row per case."""
     return table_of(case_table.rows_of(group), columns(group))
 
 
@@ -100,8 +98,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the cell with the rate of these kinds of operations; the cell is empty unless the load is
-    mixed."""
+    """Return the cell with the rate of these kinds of operations; it is empty unless the load is mixed."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -136,8 +133,7 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns. The text explains WORST_MARK if a figure in the table has
-    this mark."""
+    """Return the meaning of the percentile columns, and of WORST_MARK if the table has it."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -145,10 +141,7 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation.
-
-    If the processes did uneven shares of the operations, the cell shows the p99 of the slowest process.
-    """
+    """Return the column with the p99 of a kind of operation; of the slowest process if shares were uneven."""
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
@@ -159,12 +152,8 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     return replace(of_all, cell=cell, better=LESS)
 
 
-# The table of checkpoints and WALs.
-
-
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes. Yield nothing if the group
-    has no WAL watcher."""
+    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
@@ -183,8 +172,7 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # If there are too few operations for this percentile, mark the cell as missing, because other cells of
-    # the column may have a value.
+    # Other cells of the column may have a value, so a missing percentile is marked.
     return ms_cell(latency.p999_ns) or MISSING
 
 
@@ -219,9 +207,7 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     ),
     # This column is only in the CSV, because the table shows the time in checkpoints as a share of time.
     Column(
-        "time in checkpoints",
-        csv="checkpoints_ns",
-        value=lambda trial: total(trial, series.CHECKPOINT_TIME),
+        "time in checkpoints", csv="checkpoints_ns", value=lambda trial: total(trial, series.CHECKPOINT_TIME)
     ),
     case_table.trial_column(
         "longest ms",
@@ -253,10 +239,6 @@ _WAL_COLUMNS: tuple[Column[case_table.Row], ...] = (
     ),
 )
 
-
-# The size of all WALs together over the window.
-
-
 LEVELS = " ▁▂▃▄▅▆▇█"
 WIDTH = 32
 """Width of the picture, in characters."""
@@ -269,8 +251,7 @@ def _sizes(group: Group) -> list[tuple[Case, Series]]:
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a heading, then a line for each case with its WAL size over the window. Yield nothing if no case
-    has samples of the WAL size."""
+    """Yield a heading, then a line for each case with its WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
         # In a group with parts, `group.place` already names the value that differs.
@@ -285,10 +266,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters. The height of a character shows the largest value in its part of the window.
+    """Return WIDTH characters, whose heights show the largest value in each part of the window.
 
-    A part without samples has the height of the part before. If `window_ns` is 0 (unknown), the window ends
-    with the last value.
+    A part without samples repeats the previous part. If `window_ns` is 0, the last value ends the window.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -320,11 +300,8 @@ def wal_plot(group: Group) -> Iterator[Plot]:
         yield Plot("Size of the WALs", note, (View("", data, axes),), wide=True)
 
 
-# The presenter.
-
-
 class KeyValueShown(LoadShown):
-    """Presenter of key-value cases. Its tables compare numbers of buckets and of processes."""
+    """Presenter of key-value cases, whose tables compare numbers of buckets and of processes."""
 
     topics = (
         *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
@@ -423,8 +400,7 @@ _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield a text on each option that is not in `described` and differs from its default in some part, such
-    as "made-up 1 or 5"."""
+    """Yield a text on each changed option that is not in `described`, such as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)
@@ -451,9 +427,6 @@ def _mix(load: Load) -> str:
     parts = [f"{share * 100:.4g}% {kind}" for share, kind in shares if share > 1e-9]
     begins = f", BEGIN {load.begin.upper()}" if load.batch > 1 or load.update_ratio else ""
     return f"{', '.join(parts)}{begins}"
-
-
-# Columns of the CSV. The declaration of each option of the load makes a column.
 
 
 def _load(run: Run) -> Load | None:

@@ -1,5 +1,4 @@
-"""Presentation of the recorded times of `--where`: shares and plots for each case, over all passes
-together."""
+"""Presentation of the recorded times of `--where`: shares and plots for each case, over all passes."""
 
 from __future__ import annotations
 
@@ -51,7 +50,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _limits(group: Group) -> str:
-    """Return sentences on the limits of the recorded times; "" if there are none."""
+    """Return sentences on the limits of the recorded times, or ""."""
     accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
     if any(run.case.rate for run in group.runs if time_accounts(run)):
@@ -93,10 +92,6 @@ _SHARES = tuple(
     for part, (heading, text) in _PARTS.items()
 )
 
-
-# Plots of the recorded times: a bar for each case, and a timeline of its slowest operation.
-
-
 _SPANS = {
     "wait": ("waits for the lock", 4),
     results.COMMIT: ("commits", 11),
@@ -104,7 +99,7 @@ _SPANS = {
     results.CHECKPOINT: ("checkpoints", 11),
     results.SYNC: ("syncs", 11),
 }
-"""Label and line width of each kind of span (a period with one activity). Later kinds are drawn on top."""
+"""Label and line width of each kind of span, a period with one activity. Later kinds are drawn on top."""
 
 
 def plots(group: Group) -> Iterator[Plot]:
@@ -151,8 +146,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation: first the row of its process, then the other
-    processes."""
+    """Return the timeline of the longest operation, beginning with the row of its process."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -177,7 +171,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield a trace (the lines of one kind in the plot) for each kind of span that occurs."""
+    """Yield a trace (lines of the plot) for each kind of span that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

@@ -14,13 +14,7 @@ from sqlstress.options.parsing import (
     switch,
     whole_number,
 )
-from sqlstress.report.case import (
-    BEGIN_MODES,
-    Case,
-    Server,
-    anyway_option,
-    target_option,
-)
+from sqlstress.report.case import BEGIN_MODES, Case, Server, anyway_option, target_option
 from sqlstress.request import Request
 from sqlstress.target import keyvalue_drivers, target_names
 
@@ -150,7 +144,7 @@ class KvSelection:
 
 LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Names of the companions (processes in addition to the workers), which change or observe the WAL."""
+"""Names of the companions, which change or observe the WAL."""
 
 
 def companion_names(case: Case) -> tuple[str, ...]:

@@ -1,7 +1,4 @@
-"""The parent's part of the key-value workload and of the published script: preload and verification.
-
-The preload is the rows that are stored before the load.
-"""
+"""The parent's part of kv and of the published script: rows before the load (preload), verification."""
 
 from __future__ import annotations
 
@@ -30,26 +27,23 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""A row that was read: (its key as text, its slot or None, its write or None).
+"""A row that was read: its key as text, its slot, and its write.
 
-The slot is None if the key's last write is not recorded. The write is None if no write of sqlstress made the
+The slot is None if the key's last write is not recorded. The write is None if sqlstress did not make the
 value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which the arrays of `partition_arrays` are kept for later trials: 6 MB for this
-number of keys."""
+"""Maximum number of keys for which later trials keep the arrays of `partition_arrays`, which take 6 MB."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys sorted by bucket) as shared arrays.
+    """Return (bucket of each key, keys sorted by bucket) as shared arrays, which `carry` keeps.
 
-    Return (None, None) if there is only one bucket, and for the published script, in which the bucket of a
-    key is the remainder of a division. The computation takes seconds for millions of keys: it calls `pulse`
-    often, which may raise. `carry` keeps the arrays for later trials with the same keys, unless there are
-    more than MAX_KEPT_KEYS keys.
+    Return (None, None) for one bucket, and for the published script, whose buckets are remainders. It calls
+    `pulse` often, because millions of keys take seconds.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -102,10 +96,7 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` 64-bit words, all 0.
-
-        If the array of an earlier trial is long enough, that array is used again.
-        """
+        """Return a shared array of at least `length` zeros, the array of an earlier trial if possible."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -130,8 +121,7 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add to a trial the cost of a call into the binding and, with --where, the workers' time by
-        cause."""
+        """Add the cost of a call into the binding and, with --where, the workers' time by cause."""
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
             self.carry[_WORDS] = self.words
@@ -171,9 +161,8 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check, or None if the C code found a problem or could not check. After
-        None, `check_keys` must check the rows in Python. The C code is not used if a worker died, because
-        Python must first store the acknowledgements of the dead worker's last chunk.
+        The function returns the passed check, or None if `check_keys` must check in Python: after a problem,
+        without C, or if a worker died, because Python must first store its acknowledgements.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -248,8 +237,7 @@ class KeyValueWork(ProvenWork):
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield every key without a row, as text. `key_flags` has an item for each key: 0 if no row was
-        found."""
+        """Yield the keys without a row, whose flag is 0, as text."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -269,10 +257,9 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """The parent's part of the published script.
+    """The parent's part of the published script, whose trials add rows to the same files.
 
-    All trials of a sweep use the same files, and add rows to them. `carry` keeps the rows of earlier trials:
-    later trials look for changes of these rows that their own writes do not explain.
+    `carry` keeps the rows of earlier trials, to find changes that no write of a later trial explains.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -303,8 +290,7 @@ class PresetWork(KeyValueWork):
         """Keep the files for the rest of the sweep."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return one check of all rows: this trial's rows are compared with its acknowledged writes, and
-        older rows are checked for changes."""
+        """Return one check: this trial's rows have its acknowledged writes, older rows are unchanged."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -316,11 +302,7 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return the keys of this trial, and the history with keys instead of slots.
-
-        In this history each key is its own slot. A key that was never set has no entry, which counts as
-        sequence number 0: no write.
-        """
+        """Return this trial's keys, and the history by key instead of slot; unset keys have no entry."""
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
@@ -355,16 +337,8 @@ class PresetWork(KeyValueWork):
                     yield repr(key), key, self.values.read(value) if key in ours else None
 
 
-# The verification, as pure functions that compare acknowledged writes with the content of the database.
-# For each key, the stored value must be some worker's last acknowledged write to the key, and no other
-# acknowledged write to the key may have begun after this write was completed. Of two overlapping writes,
-# either may be the last. A write that was in progress when its worker died may be stored or not, but must not
-# replace a write that began after the death.
-
-
 PRELOADED = Stamp(0, 0)
 """Stands for the write of the value that a key had before the trial."""
-
 
 Column = Sequence[int] | Mapping[int, int]
 """A number for each slot (the record of the last write to one key)."""
@@ -372,22 +346,23 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot.
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock.
 
-    All times are on the same clock, in ns.
+    A stored value must be a worker's last acknowledged write to the key, and no other acknowledged write may
+    have begun after its end: of overlapping writes any may be the last. A write in progress when its worker
+    died may be stored, but must not replace a write that began after the death.
     """
 
     sequences: Sequence[Column]
-    """Sequence number of the last acknowledged write, by worker and slot; 0 means that there is none."""
+    """Sequence number of the last acknowledged write, by worker and slot; 0 means no write."""
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """Latest begin of an acknowledged write of any worker, by slot; 0 means that there is none."""
+    """Latest begin of an acknowledged write of any worker, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died. The database may or may not have such a
-    write."""
+    """Slot of each write that was in progress when its worker died, and may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time at which a dead worker was known to have ended, by worker. The worker wrote nothing afterwards."""
+    """Time at which a dead worker was known to have ended, by worker."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Return the reason why the write `found` cannot be the last write to a slot; None if it can be."""
@@ -419,8 +394,7 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the times at which dead workers were known to have ended, by worker. A worker without a known
-    time has no entry."""
+    """Return the known times at which dead workers had ended, by worker."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
@@ -439,11 +413,7 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check that compares the stored values of counters with their acknowledged updates, both by
-    name.
-
-    `maybe` is the number of updates of dead workers that may be stored although they were not acknowledged.
-    """
+    """Return the check of counters by name; `maybe` updates of dead workers may be stored, too."""
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():

@@ -1,8 +1,7 @@
 """A worker's part of the key-value workload: random gets and replaces, prepared in chunks.
 
-A chunk is the list of operations that the timed loop runs without other work in between. C functions do the
-work for all operations of a chunk at once: drawing keys, choosing kinds, checking the values that were read.
-Between two time stamps there is one call into the store.
+A chunk is the list of operations that the timed loop runs without other work in between. C functions draw
+keys, choose kinds and check values for a whole chunk at once.
 """
 
 from __future__ import annotations
@@ -28,15 +27,11 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, Refusal, RefusalStore
 
 
-# Checks of the values that a worker reads, during the load.
-
-
 EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check that writes of this trial made the values that are read, and that pairs are from one
-    transaction."""
+    """Check that writes of this trial made the values read, and that pairs are from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -46,8 +41,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the results of gets. `params` are the parameters of the gets, which are used only in
-        counter-examples."""
+        """Check the results of gets; their parameters are used only in counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -59,8 +53,7 @@ class ReadCheck:
                     findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # Check the whole chunk at once, in C functions. Only if this fails, a slow check looks for the wrong
-        # value.
+        # C functions check the whole chunk; only if this fails, a slow check finds the wrong value.
         if not values:
             return True
         try:
@@ -70,8 +63,7 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check the rows of two keys, read in one snapshot: their values are always written in one
-        transaction."""
+        """Check the rows of two keys, read in one snapshot, which are always written in one transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -92,8 +84,7 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return a text on a get that read a value which no write of this trial made. `value` is None if the get
-    found no row."""
+    """Return a text on a get that read no row (None), or a value that no write of this trial made."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
@@ -104,8 +95,7 @@ def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on a torn pair. Each row is (key, value, write that made the value); the write is None if
-    no write of the trial made the value."""
+    """Return a text on a torn pair of rows: (key, value, write that made the value or None)."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -133,7 +123,7 @@ class KeyValueSource:
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
-    """Kinds of operations without BEGIN and COMMIT. Failures of all other kinds are counted by the store."""
+    """Kinds of operations without BEGIN and COMMIT; the store counts failures of the other kinds."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -154,9 +144,7 @@ class KeyValueSource:
         self.acknowledges = self.proves and not self.only_reads
         self.sequence = 1
         self._given_up = 0
-        self._refusals: RefusalStore | None = None
-        if hasattr(self.store, "refuse"):
-            self._refusals = cast("RefusalStore", self.store)
+        self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
         """Failed operations of the chunk whose times are not known yet: index, kind and error."""
         self._make_value = values.maker(worker)
@@ -169,8 +157,7 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # There is one random byte per operation. If the read ratio is not a multiple of 1/256, the threshold
-        # is drawn again for each chunk, so that its mean is exact.
+        # One random byte per operation: a threshold that is drawn for each chunk has an exact mean.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -189,10 +176,7 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce the writes of the chunk, and return the slots of its rows.
-
-        A kind is 0 or 1: GET or REPLACE.
-        """
+        """Announce the writes of the chunk, whose kinds are GET or REPLACE; return the slots of its rows."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -230,11 +214,9 @@ class KeyValueSource:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise EnvironmentFailure if operations have failed for PATIENCE_S in all, and no write succeeded in
-        between.
+        """Raise EnvironmentFailure if operations have failed for PATIENCE_S without a write in between.
 
-        Each failure counts as a wait for the whole busy timeout. Without this check a trial with a fixed
-        number of operations might never end.
+        Each failure counts as a whole busy timeout. Otherwise a fixed number of operations might never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -284,19 +266,12 @@ def open_source(
     return (TransactionSource if several else KeyValueSource)(case, place, worker, salt, shared)
 
 
-# A worker's part with transactions of several statements: batches, updates, reads of pairs.
-
-
 PAIRS_AMONG_GETS = 4
-"""If transactions write several rows, one get in PAIRS_AMONG_GETS reads both keys of a pair."""
+"""If transactions write several rows, one get in this number reads both keys of a pair."""
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements. The source prepares its operations one by one.
-
-    This costs more per operation than preparing a whole chunk at once, but little in comparison with a
-    transaction of several statements.
-    """
+    """Source of transactions with several statements; each is prepared separately."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
@@ -312,8 +287,7 @@ class TransactionSource(KeyValueSource):
     def _counting_update(self, bucket: int) -> Operation:
         """Return an update that counts its own acknowledgement as soon as it is done.
 
-        Other acknowledgements are stored after the chunk. That may happen twice, which is harmless for a last
-        write, but would make a count wrong.
+        Other acknowledgements are stored after the chunk, perhaps twice, which would make a count wrong.
         """
         update, counts = self.store.updates[bucket], self.area.counts
 
@@ -345,8 +319,7 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return (function to call, its parameters, slots of the rows that it uses) for one operation.
-        `number` is the number of the drawn key."""
+        """Return the call, its parameters and the slots of its rows for an operation on key `number`."""
         bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
@@ -373,10 +346,9 @@ class TransactionSource(KeyValueSource):
         return position // 2 if position < 2 * pairs else position % pairs
 
     def _batch(self, bucket: int, number: int) -> list[int]:
-        """Return the distinct keys of a transaction: whole pairs, and a key without a partner if the number
-        of rows is odd.
+        """Return the distinct keys of a transaction: whole pairs, beginning with the pair of `number`.
 
-        The drawn key `number` determines the first pair.
+        If the number of rows is odd, a key without a partner is added.
         """
         pairs, batch = self.placement.pairs[bucket], self.shape.width
         chosen: dict[int, None] = {}
@@ -398,12 +370,6 @@ class TransactionSource(KeyValueSource):
                 self.check.pair_read(rows)
 
 
-# A worker's part of the published benchmark. It draws 5,000 keys, sets each in a separate transaction (a
-# deferred BEGIN, the replace, COMMIT), shuffles the keys and gets each. The bucket of a key is the remainder
-# of its division by the number of buckets.
-# Source: the benchmark whose tables `--preset classic` reproduces; see docs/published-benchmark.md.
-
-
 LARGEST_KEY = 1 << 31
 
 
@@ -414,7 +380,11 @@ def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
 
 
 class ClassicSource(KeyValueSource):
-    """Source that sets all of its keys, then gets them in random order."""
+    """Source that sets all of its keys, then gets them in random order, as the published benchmark does.
+
+    Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is the remainder of its
+    division by the number of buckets. Source: docs/published-benchmark.md.
+    """
 
     single_statements = (GET,)
 

@@ -1,7 +1,4 @@
-"""The built-in scripts, their tables, and the invariants of these tables.
-
-The scripts that are like TPC-B are those of pgbench: https://www.postgresql.org/docs/current/pgbench.html.
-"""
+"""The built-in scripts (those like TPC-B are pgbench's), their tables, and the tables' invariants."""
 
 from __future__ import annotations
 
@@ -17,10 +14,10 @@ ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
 
 class BuiltIn(NamedTuple):
     tables: str
-    """Name of the set of tables that the script needs: "tpcb" or "bank"."""
+    """Set of tables that the script needs: "tpcb" or "bank"."""
     text: str
     at_server: str = ""
-    """Text for servers, on which transactions must lock rows explicitly; empty means `text`."""
+    """Text for servers, where transactions must lock rows explicitly; empty means `text`."""
 
     def text_for(self, driver: str) -> str:
         """Return the text of the script for a driver, which may connect to a server."""

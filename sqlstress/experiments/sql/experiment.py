@@ -1,4 +1,4 @@
-"""The experiment `sql`: its cases differ in the scripts, the number of processes, the target and the rate."""
+"""The experiment `sql`: its cases differ in scripts, number of processes, target and rate."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes: every case of a report contains the scripts' texts."""
+"""Maximum size of all scripts together, in bytes, because every case of a report contains them."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case with the driver `driver`. The other cases with this driver are made from it. Raises
-    UsageError."""
+    """Return the case from which all cases with this driver are made. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -85,9 +84,6 @@ def _scripts(selection: SqlSelection, driver: str) -> Iterator[Scripted]:
         yield Scripted(name, options.read_text_of(name, MAX_TEXT_BYTES), weight)
 
 
-# Checks that refuse scripts that cannot run.
-
-
 def _check(spec: Scripts, driver: str) -> None:
     names = [script.name for script in spec.scripts]
     if len(set(names)) < len(names):
@@ -115,10 +111,7 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if a transaction of a script never ends, or if the transaction does not suit --ledger.
-
-    The statements of conditional branches are checked when they run.
-    """
+    """Raise UsageError if no statement ends a transaction, or if it does not suit --ledger."""
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
     if begins and not any(command.statement.ends for command in sql):
@@ -138,8 +131,7 @@ class _State(NamedTuple):
 
 
 def _check_whole(script: Script) -> None:
-    """Raise UsageError if a script is more than one transaction: a retry would repeat committed
-    statements."""
+    """Raise UsageError if a retry of a script would repeat committed statements."""
 
     def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
@@ -204,7 +196,7 @@ class SqlExperiment(UserExperiment):
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
         """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
 
-        With --ledger all cases without a ledger come first, so that the report shows the cost of the ledger.
+        With --ledger the cases without a ledger come first, so that the report shows the ledger's cost.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
@@ -225,8 +217,7 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            # A report is also shown if a text in it cannot be parsed. Such a text counts as a script that may
-            # write.
+            # A report may contain a text that cannot be parsed; such a script may write.
             return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 

@@ -1,13 +1,12 @@
 """Expressions of scripts: SQLite evaluates them, with pgbench's functions.
 
-pgbench evaluates expressions in the client, even in scripts for a server. So for every target a private
-database in memory evaluates them: no measured connection, transaction or trace contains them.
+pgbench evaluates expressions in the client, so a private database in memory evaluates them for every target:
+no measured connection or transaction contains them.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
 SQLite turns an integer that overflows into a double, and a division by zero into NULL. If no operand was a
-double or NULL, such a result is an error, and so is such an argument of a function. Conditions accept such
-values.
+double or NULL, such a result or argument is an error, except in conditions.
 """
 
 from __future__ import annotations
@@ -53,9 +52,6 @@ class NoValue(Exception):
     """An expression has no value; the message is the reason."""
 
 
-# Values.
-
-
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 _WRAP = (1 << 64) - 1
 _INTEGER = re.compile(r"\s*[-+]?\d{1,19}\s*")
@@ -95,11 +91,8 @@ def number_of(value: object) -> Number:
 
 
 def _to_integer(value: float) -> int:
-    """Return the nearest integer; if two are equally near, the even integer. Raises NoValue."""
+    """Return the nearest integer, the even one of two. Raises NoValue."""
     return value if isinstance(value, int) else _fit(round(value))
-
-
-# Functions. A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
 
 
 _EXACT = 1 << 53
@@ -147,8 +140,7 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
 
-    The permutation is a Feistel network, repeated until the result is below `size`. `default` is the seed if
-    `seed` is None.
+    A Feistel network is applied until the result is below `size`. `default` replaces a `seed` of None.
     """
     count = _to_integer(size)
     if count < 1:
@@ -197,10 +189,7 @@ def _exponential(stream: Random, low: float, high: float, decay: float) -> int:
 
 
 def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
-    """Return an integer with a Zipf distribution, drawn by rejection.
-
-    Source: L. Devroye, Non-Uniform Random Variate Generation, p. 550-551.
-    """
+    """Return a Zipf-distributed integer (Devroye, Non-Uniform Random Variate Generation, p. 550-551)."""
     first, count = _range(low, high)
     if not _LEAST_ZIPFIAN <= skew <= _MOST_ZIPFIAN:
         raise NoValue(
@@ -248,11 +237,10 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Functions by name: the implementation, then the possible numbers of arguments in SQL."""
+"""Functions by name: the implementation, then the possible numbers of arguments in SQL.
 
-
-# Parsing.
-
+A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
+"""
 
 _TOKEN = re.compile(
     r"""(?:\s|\\\r?\n)+
@@ -270,12 +258,11 @@ _KEYWORDS = {
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Prefix of the functions' names in SQL. The prefix is needed because SQLite has other functions with some of
-these names, such as random."""
+"""Prefix of the functions in SQL, because SQLite has functions of the same name, such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
 """Begin of a call that gets the variable default_seed as an additional first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
-"""An expression that is a single call of random, whose bounds contain no call."""
+"""Expression that is a single call of random, whose bounds contain no call."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
@@ -320,9 +307,6 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
     return expression
 
 
-# Evaluation.
-
-
 class Evaluator:
     """A database in memory with pgbench's functions, which draw from one stream of random numbers."""
 
@@ -345,8 +329,7 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores the exception of a failed call, because sqlite3 does
-        not report the reason of the failure."""
+        """Return `call` as an SQL function that stores its exception: sqlite3 does not report the reason."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -368,14 +351,13 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue because of an overflow: the result is a double although all operands were
-        integers."""
+        """Raise NoValue if all operands of a result that is a double were integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue because of a division by zero: the result is NULL although no operand was NULL."""
+        """Raise NoValue if no operand of a result that is NULL was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
@@ -417,10 +399,9 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for an expression that is a single random().
+        """Return a faster function for a single random(), which calls SQLite only if variables have changed.
 
-        It calls SQLite only if variables have changed. It compares variables by identity, because 7 / 2
-        differs from 7 / 2.0.
+        It compares variables by identity, because 7 / 2 differs from 7 / 2.0.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
         # No variable has the name "", so the first call asks SQLite.

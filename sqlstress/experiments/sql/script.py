@@ -1,9 +1,9 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-A script is parsed and checked, and errors name the position in its file. Then it is compiled to steps, which
-are functions of the variables. Steps must be cheap, because their time counts as latency. Variables are bound
-to the parameters of statements and never pasted into the SQL. Source:
-https://www.postgresql.org/docs/current/pgbench.html
+A script is parsed, checked, and compiled to steps, which are functions of the variables. Steps must be cheap,
+because their time counts as latency. Variables become parameters of statements, never SQL text.
+
+Source: https://www.postgresql.org/docs/current/pgbench.html
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    r"""Prefix of the variables that a \gset after the statement sets, one for each column; None if no \gset
-    follows the statement."""
+    r"""Prefix of the variables that a \gset after the statement sets, one per column; None without \gset."""
 
 
 class Branch(NamedTuple):
@@ -85,7 +84,7 @@ def leading(script: Script) -> int:
 
 
 def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
-    """Yield all commands and branches, also nested commands, in the order of the text."""
+    """Yield all commands and branches, also nested ones, in the order of the text."""
     for command in commands:
         if isinstance(command, If):
             for branch in command.branches:
@@ -96,7 +95,7 @@ def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch
 
 
 def statements(commands: Collection[Command]) -> Iterator[Sql]:
-    """Yield the SQL statements of commands, also nested statements, in the order of the text."""
+    """Yield the SQL statements of commands, also nested ones, in the order of the text."""
     return (command for command in walked(commands) if isinstance(command, Sql))
 
 
@@ -106,10 +105,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands, over all branches. The commands begin in one of `states`.
-
-    `moved` returns the state after a statement.
-    """
+    """Return the possible states after commands; `moved` returns the state after a statement."""
     for command in commands:
         if isinstance(command, If):
             states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
@@ -118,15 +114,8 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
     return states
 
 
-# Parsing of scripts.
-
-
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the script that a text contains, parsed and checked. `variables` are the names that are defined
-    before the script starts.
-
-    Raises UsageError if the script is not valid.
-    """
+    """Return a text's script, parsed and checked; `variables` are defined before it. Raises UsageError."""
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")
@@ -142,8 +131,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # The names of the variables that \gset sets are unknown here. Uses of variables after a \gset are
-            # checked when the script runs.
+            # The names that \gset sets are unknown here: later uses are checked when the script runs.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
@@ -221,11 +209,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and the line with this
-        command.
-
-        The line is None if the script ends before such a command.
-        """
+        r"""Return the commands up to the next \elif, \else or \endif of this level, and that line or None."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -261,8 +245,7 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the condition of an \else or \endif, which is always true. Raises UsageError if text
-        follows the command."""
+        r"""Return the always true condition of \else or \endif. Raises UsageError if text follows."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -289,15 +272,12 @@ class _Reader:
         return position_at(self._file, self._text, at).error(f"expected {expected}")
 
 
-# Compilation of scripts to steps.
-
-
 class ScriptFailed(EnvironmentFailure):
-    """Failure of a script. The message has the position in the script and the reason."""
+    """Failure of a script, with the position in the script and the reason."""
 
 
 class Compiler:
-    """Compiler for one process, with the process's evaluator of expressions and its database connection."""
+    """Compiler for one process, with its evaluator of expressions and its database connection."""
 
     def __init__(
         self,
@@ -306,19 +286,12 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` may wrap the step of an SQL statement: it returns the step to run instead. Its default
-        changes nothing.
-
-        `sleep` waits for a number of seconds; it runs each \sleep.
-        """
+        r"""`around` returns the step to run instead of an SQL statement's step. `sleep` runs each \sleep."""
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return a step for each command, in the order of the commands.
-
-        A step is a function of the variables that runs the command.
-        """
+        """Return a step for each command: a function of the variables that runs the command."""
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:

@@ -1,5 +1,4 @@
-"""Presentation of SQL scripts: the tables of all experiments with user work, with the scripts' names and
-weights."""
+"""Presentation of SQL scripts: tables as for all user work, with the scripts' names and weights."""
 
 from __future__ import annotations
 
@@ -33,9 +32,8 @@ class SqlShown(UserPresenter):
 
     def work(self, case: Case) -> str:
         spec = case.spec
-        total = (
-            sum(script.weight for script in spec.scripts) or 1
-        )  # All weights are 0 only in a report written by hand.
+        # All weights are 0 only in a report written by hand.
+        total = sum(script.weight for script in spec.scripts) or 1
         shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)
         tries = f", each tried up to {digits(spec.max_tries)} times" if spec.max_tries > 1 else ""

@@ -1,8 +1,4 @@
-"""The parent's part of the experiment `sql`: built-in tables, a check of each statement, a check of the
-ledger.
-
-The ledger is our table with a row for each writing transaction.
-"""
+"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger."""
 
 from __future__ import annotations
 
@@ -46,8 +42,7 @@ class SqlWork(UserWork):
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # The rehearsal (a run on a copy of the data before the load) always uses Python's sqlite3. It has no
-        # ledger.
+        # The rehearsal, a run on a copy of the data, uses Python's sqlite3 and no ledger.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
@@ -86,8 +81,8 @@ def check_ledger(
 ) -> Check:
     """Return the check that the ledger has exactly the acknowledged commits, numbered from 1 for each worker.
 
-    The ledger may have one more row of a worker that died. `found` is (number of rows, least number, largest
-    number) by worker. `acknowledged` and `dead` have an item per worker, beginning with worker 1.
+    A dead worker may have one more. `found` is (number of rows, least number, largest number) by worker;
+    `acknowledged` and `dead` begin with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -52,17 +52,13 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Name of the ledger, a table of sqlstress with a row for each writing transaction. The row shows that the
-commit is stored exactly once."""
+"""Table with our row for each writing transaction, which shows that the commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    r"""Source (a worker's operations) that runs scripts.
-
-    The \set commands with which a script begins run before the time of the script is measured.
-    """
+    r"""Source (a worker's operations) that runs scripts. Leading \set commands of a script are not timed."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -84,11 +80,9 @@ class SqlSource(UserSource):
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
         scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
-        # Variables pass from a script to the next script, unless all scripts set their variables only at the
-        # start.
+        # Variables pass to the next script, unless all scripts set variables only at the start.
         self._sets_late = any(map(_changes_late, scripts))
-        # Without a database, only the cost of the harness (our code around each operation) is measured, and
-        # sleeps are no part of it.
+        # Without a database only our own code is measured, without sleeps.
         sleep = self.sleep if self._client else _do_nothing
         self._evaluator = Evaluator(self.random)
         self._failures = None if case.server else ScriptFailures(case)
@@ -107,8 +101,7 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Wrap the step of a statement: measure its time, write to the ledger before a commit, or check the
-        answer of a checkpoint."""
+        """Extend a statement's step by its timer, its ledger row, or the check of a checkpoint's answer."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -118,8 +111,7 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction. They begin with the values of the previous transaction's
-        variables.
+        """Return the variables of each transaction, beginning with the values of the previous transaction.
 
         If scripts set variables not only at their start, all transactions share one mapping.
         """
@@ -134,11 +126,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script.
-
-        If the database is busy, the function runs the script again, with the same values, up to `max_tries`
-        times in all.
-        """
+        """Return the function that runs a script; if busy, up to `max_tries` times with equal values."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -172,8 +160,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, extended: if it fails, the variables and the state of the random numbers are
-        restored."""
+        """Return `once`, extended: if it fails, the variables and the random state are restored."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -190,8 +177,7 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database no row exists, so a script may lack the value of a column. Its operation then
-            # counts as failed.
+            # Without rows a script may lack a column's value, so that its operation fails.
             return True
         if self._client.was_busy(error):
             return True
@@ -202,8 +188,7 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Only exceptions of the standard library's binding have the name of the result code. Other drivers
-        # have no such attribute.
+        # Only the standard library's exceptions have this attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
@@ -238,7 +223,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return the value of a variable on the command line: a number if the text is a number, as in pgbench."""
+    """Return a variable of the command line: a number if the text is a number, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -248,9 +233,9 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    r"""Return whether a script changes variables after the \set commands with which it begins.
+    r"""Return whether a script changes variables after its leading \set commands.
 
-    A condition that draws a random number counts as a change, because a retry must draw the same number.
+    A condition that draws counts as a change, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -259,7 +244,7 @@ def _changes_late(script: Script) -> bool:
 
 
 class NoDatabase:
-    """A connection to no database, to measure the cost of the harness (our code around each operation)."""
+    """A connection to no database, to measure the cost of our own code."""
 
     def runs(self, sql: str) -> Step:
         return _do_nothing
@@ -281,17 +266,15 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """Rows of one worker in the ledger, numbered from 1. Each row is written in the transaction that it
-    counts."""
+    """Numbered ledger rows of one worker, each written in the transaction that it counts."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's word in shared memory, which counts the acknowledged commits."""
+        """`acknowledged` is the worker's shared word, which counts the acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a step that writes the ledger's row, then commits, then counts the commit as
-        acknowledged."""
+        """Return a step that writes the ledger's row, commits, and counts the commit as acknowledged."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -310,7 +293,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` wrapped in a timer. The timer keeps the times until `fold` records them."""
+        """Return `run` with a timer, which keeps the times until `fold` records them."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -321,8 +304,7 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the latencies of executions that ended within the window; discard the latencies of all other
-        executions."""
+        """Record the latencies of executions that ended within the window; discard the others."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
@@ -339,14 +321,10 @@ def statement_label(sql: Sql) -> str:
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
 
 
-# Statements that SQLite refused.
-
-
 class ScriptFailures:
-    """Counter of failed statements in the scripts of a process.
+    """Counter of failed statements in the scripts of a process, with the time of their transactions.
 
-    The state of the transaction follows from the script: a script has no cursors that stay open, and its
-    transactions end in it. The recorded time is the time of the transaction, which ends with the failure.
+    A script has no open cursors and ends its transactions, so it shows the state of a transaction.
     """
 
     def __init__(self, case: Case) -> None:
@@ -355,8 +333,7 @@ class ScriptFailures:
         self.records = self._failures.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
-        """Record a failed statement, if the error has a result code of SQLite and a position in the
-        script."""
+        """Record a failed statement, if the error has an SQLite result code and a position in the script."""
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         place = getattr(error, "place", None)
         steps = [*statements(script.commands)]
@@ -383,10 +360,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on the failed statement, which is the last of `steps`.
-
-        The statements before it determine the state of its transaction.
-        """
+        """Return facts on a failed statement, the last of `steps`; the others show its transaction."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -404,9 +378,6 @@ class ScriptFailures:
             shared_cache="no",
             holder="",
         )
-
-
-# The rehearsal: scripts run on a copy of the data, and their statements are traced.
 
 
 class RehearsalSource(SqlSource):
@@ -432,7 +403,7 @@ class RehearsalSource(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect; return for each script, by name, the function that runs the script."""
+    """Connect; return the function that runs each script, by name."""
     source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:
