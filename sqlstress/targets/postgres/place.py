@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.errors import error_from_result
-from psycopg.pq import Conninfo, PGconn, TransactionStatus
+from psycopg.pq import Conninfo, TransactionStatus
 from psycopg.sql import SQL, Identifier
 
 from sqlstress.errors import UsageError
@@ -20,8 +20,8 @@ from sqlstress.targets import run_watched
 from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place, Snapshot, schema_differences
 from sqlstress.targets.postgres import own_schema
 from sqlstress.targets.postgres.client import PostgresClient, PostgresStore, number_parameters
-from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
-from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
+from sqlstress.targets.postgres.dialect import UNTYPED, answer, dsn_of, requested, schema_of
+from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, opened
 from sqlstress.targets.views import ConnectionInfo, Row, T, TableView
 
 if TYPE_CHECKING:
@@ -33,11 +33,16 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Definition
 
 CANCEL_S = 5.0
-"""Time limit for a request to cancel a query, in seconds."""
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
-_WRITTEN = "sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_stat_all_tables WHERE schemaname = %s"
+# Servers before version 15 update the counts with a delay.
+_WRITTEN = """
+SELECT CASE WHEN current_setting('server_version_num')::int >= 150000
+    THEN coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint END
+FROM pg_stat_all_tables WHERE schemaname = %s
+"""
 _RELATIONS = "FROM pg_class c WHERE relnamespace = to_regnamespace(%s)"
+_IDENTITIES = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'"
 _DEFINITIONS = f"""
 WITH relation AS (SELECT oid, relname, relkind::text || relpersistence::text AS kind {_RELATIONS})
 SELECT 'relation', relname, kind FROM relation
@@ -59,8 +64,6 @@ class PostgresPlace(Place):
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where, self.name = case, where, schema_of(where)
 
-    # Methods for workers.
-
     def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
         return PostgresStore(self.case, self.name, begin)
 
@@ -71,8 +74,6 @@ class PostgresPlace(Place):
 
     def client(self, worker: int) -> PostgresClient:
         return PostgresClient(self.case, self.name)
-
-    # Methods for the parent.
 
     @cached_property
     def owner(self) -> Owner:
@@ -86,19 +87,26 @@ class PostgresPlace(Place):
             connection.execute(f"SET lock_timeout = '{own_schema.LOCKED_S:g}s'".encode())
             yield connection
 
+    def query(self, sql: str, pulse: Pulse = lambda: None) -> list[Row]:
+        """Return the rows of a query, whose parameter is the name of the schema."""
+        with self.read(pulse) as connection:
+            return connection.execute(sql.encode(), (self.name,)).fetchall()
+
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
         return PostgresTable(self, key_type, value_size, counters)
 
     def schema(self, pulse: Pulse = lambda: None) -> Sequence[Definition]:
-        with self.read(pulse) as connection:
-            rows = connection.execute(_DEFINITIONS.encode(), (self.name,)).fetchall()
+        rows = self.query(_DEFINITIONS, pulse)
         return [(f"the {kind} of {name}", definition) for kind, name, definition in rows]
 
     def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
         return PostgresSnapshot(self, pulse)
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        return differences(self.case, effective)
+        for setting, value in requested(self.case):
+            name = setting.removeprefix("default_")
+            if effective.get(name) not in (None, value):
+                yield name, value, effective[name]
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         tally = CheckCounter("schema")
@@ -109,8 +117,6 @@ class PostgresPlace(Place):
 
     def discard(self) -> None:
         self.owner.drop()
-
-    # Methods for the user's SQL and programs.
 
     def directions(self) -> ConnectionInfo:
         isolation = self.case.server.isolation if self.case.server else AS_SET
@@ -127,15 +133,12 @@ class PostgresPlace(Place):
             session.vacuum()
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        with self.read(pulse) as connection:
-            if connection.info.server_version < 150_000:  # Older servers update the counts with a delay.
-                return None
-            return first(connection, f"SELECT {_WRITTEN}".encode(), (self.name,))[0] or 0
+        ((count,),) = self.query(_WRITTEN, pulse)
+        return cast(int | None, count)
 
     def reader(self) -> PostgresSession:
-        return PostgresSession(
-            connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, lambda: None
-        )
+        connection = connect(dsn_of(self.case), f"cannot read {self.name}")
+        return PostgresSession(connection, self.name, lambda: None)
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[PostgresSession]:
@@ -144,16 +147,16 @@ class PostgresPlace(Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        """Create the schema, yield a session that fills it, and vacuum its tables after the block.
+        """Create the schema and yield a session to fill it. Vacuum afterwards: none is due during the load.
 
-        After that, no vacuum is due during the load. Raises UsageError if the block changes the search path.
+        Raises UsageError if the block changes the search path.
         """
         self.owner.make()
         with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
             connection.execute("SET synchronous_commit = off")
             session = PostgresSession(connection, self.name, pulse)
             yield session
-            if first(connection, "SELECT current_schema()")[0] != self.name:
+            if session.rows("SELECT current_schema()") != [(self.name,)]:
                 raise UsageError(
                     "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
                     "which it drops afterwards."
@@ -162,7 +165,7 @@ class PostgresPlace(Place):
 
 
 class PostgresTable(TableView):
-    """Tables of keys and values, and tables of counters: a table of each for each bucket."""
+    """Tables of keys and values, and of counters, for each bucket."""
 
     def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._counters = place, counters
@@ -203,35 +206,22 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(Snapshot):
-    """Identities of the schema's tables and their files, to detect that a table was replaced.
-
-    The check of the rows cannot detect this.
-    """
+    """Identities of the schema's tables and their files: the check of the rows misses a replaced table."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
-        self._place = place
-        self._tables = self._identities(pulse)
+        self._place, self._tables = place, place.query(_IDENTITIES, pulse)
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        tables = self._identities(pulse)
-        for name, identity in self._tables.items():
+        tables = {name: identity for name, *identity in self._place.query(_IDENTITIES, pulse)}
+        for name, *identity in self._tables:
             if tables.get(name) != identity:
                 how = "replaced by another table" if name in tables else "dropped"
                 return Disturbance(f"{name} was {how} {DURING_MEASUREMENT}", "failed")
         return None
 
-    def _identities(self, pulse: Pulse) -> dict[str, tuple[int, int]]:
-        tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'".encode()
-        with self._place.read(pulse) as connection:
-            rows = connection.execute(tables, (self._place.name,)).fetchall()
-        return {name: (oid, file) for name, oid, file in rows}
-
 
 class PostgresSession:
-    """Connection of the parent process that looks up names in the schema.
-
-    Another thread can cancel a running query by `interrupt`.
-    """
+    """Connection of the parent process that looks up names in the schema."""
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse
@@ -260,10 +250,7 @@ class PostgresSession:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
-        """Begin a read-only transaction with a snapshot.
-
-        If the load's transactions are serializable, the snapshot is consistent with a serial order of them.
-        """
+        """Begin to read a snapshot, which fits a serial order of the load's serializable transactions."""
         self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
@@ -283,8 +270,8 @@ class PostgresSession:
             raise error
 
 
-# Connection data for the user's programs: a URL, and the environment variables of libpq. The URL has no
-# password, because it appears in commands and messages.
+# Connection data for the user's programs: libpq's environment variables, and a URL without the password,
+# because it appears in commands and messages.
 
 
 VARIABLES = {
@@ -292,28 +279,20 @@ VARIABLES = {
     for option in Conninfo.get_defaults()
     if option.keyword and option.envvar
 }
-"""Environment variables of libpq, PostgreSQL's client library, by keyword of the connection string."""
+"""Environment variables of libpq, by keyword of the connection string."""
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Return all keywords of a connection string with their values, and the password.
-
-    Keywords that the environment or a service file sets are included.
-    """
-    connection = PGconn.connect(dsn.encode())
-    try:
-        info = psycopg.ConnectionInfo(connection)
-        return {**info.get_parameters(), "password": info.password}
-    finally:
-        connection.finish()
+    """Connect; return the values of libpq's keywords, also from the environment or a service file."""
+    with closing(psycopg.connect(dsn)) as connection:
+        return {**connection.info.get_parameters(), "password": connection.info.password}
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
-    """Return the data with which a user's program connects to the schema on the server.
+    """Return the data with which a user's program connects to the schema.
 
-    `parts` are the values of libpq's keywords. Transactions start at the isolation level `isolation`, unless
-    the program sets another level.
+    `parts` are the values of libpq's keywords. `isolation` is the default isolation level.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation != AS_SET:
