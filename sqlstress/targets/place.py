@@ -53,6 +53,23 @@ def schema_differences(created: Sequence[Definition], present: Sequence[Definiti
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
 
 
+def check_schemas(
+    created: Sequence[Definition], present: Iterable[tuple[str, Sequence[Definition]]]
+) -> Check:
+    """Check that every schema has exactly the definitions `created`.
+
+    `present` yields the name of each schema, for messages, and its definitions.
+    """
+    from sqlstress.report.results import CheckCounter
+
+    counter = CheckCounter("schema")
+    for name, definitions in present:
+        counter.checked += len(created)
+        for difference in schema_differences(created, definitions):
+            counter.problem(f"{name} {difference}")
+    return counter.check()
+
+
 class Disturbance(NamedTuple):
     """A change of the data by another program."""
 

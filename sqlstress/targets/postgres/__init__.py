@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
+from sqlstress.errors import NotInstalled, UsageError, plainly
 from sqlstress.options.dsn import PACKAGE, Dsn
 from sqlstress.targets.place import Target
 from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_text, programs
@@ -96,8 +96,6 @@ class PostgresTarget(Target):
         return (f"{__name__}.place",)
 
     def explain(self, driver: str, error: Exception) -> str:
-        if isinstance(error, SqlstressError | MemoryError):
-            return plainly(error)
         return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from hashlib import blake2s
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.dsn import EXTRA, Dsn
+from sqlstress.report.case import Case
 from sqlstress.target import AS_SET
 from sqlstress.targets import views
-
-if TYPE_CHECKING:
-    from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
 """Environment variable with the connection string of the temporary server, for the processes of sqlstress."""
@@ -61,14 +58,6 @@ def requested(case: Case) -> Iterator[tuple[str, str]]:
         yield "synchronous_commit", _COMMITS[case.settings.synchronous]
     if case.server and case.server.isolation != AS_SET:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
-
-
-def session_setup(case: Case, schema: str) -> str:
-    """Return the SQL that prepares the session of a worker: settings and search path."""
-    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean to wait without a limit.
-    values = (*requested(case), ("lock_timeout", timeout_ms), ("application_name", schema))
-    settings = [f"SET {name} = '{value}'" for name, value in values]
-    return "; ".join((*settings, f'SET search_path = "{schema}", pg_catalog'))
 
 
 # Codes of errors. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".

@@ -12,7 +12,7 @@ from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import Definition, schema_differences
+from sqlstress.targets.place import Definition
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
@@ -98,20 +98,6 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     if wal.exists() and wal.stat().st_size:
         return complaints  # The file without its WAL may have an older state.
     return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
-
-
-def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
-    """Check that every file has exactly the definitions that were created at the start of the trial.
-
-    SQLite's integrity check does not notice a changed definition.
-    """
-    tally = CheckCounter("schema")
-    for path in paths:
-        pulse()
-        tally.checked += len(created)
-        for complaint in schema_differences(created, schema(case, path)):
-            tally.problem(f"the schema of {path.name} {complaint}")
-    return tally.check()
 
 
 def schema(case: Case, path: Path) -> list[Definition]:

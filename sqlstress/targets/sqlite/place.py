@@ -158,9 +158,16 @@ class SqlitePlace(Place):
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.targets.sqlite.integrity import schema_check
+        """Check the definitions: SQLite's integrity check does not notice a changed one."""
+        from sqlstress.targets.place import check_schemas
+        from sqlstress.targets.sqlite.integrity import schema
 
-        return schema_check(self.case, self.paths, created, pulse)
+        def schemas() -> Iterator[tuple[str, Sequence[Definition]]]:
+            for path in self.paths:
+                pulse()
+                yield f"the schema of {path.name}", schema(self.case, path)
+
+        return check_schemas(created, schemas())
 
     def space(self, pulse: Pulse) -> Space:
         """Return the space that each b-tree takes in the first bucket's file."""
