@@ -98,7 +98,7 @@ class Owner:
             raise EnvironmentFailure(text) from error
 
     def drop(self) -> None:
-        """Drop the schema if it exists and is ours. Raises ConnectionError; the next run tries again."""
+        """Drop the schema if sqlstress created it. Raises ConnectionError; the next run tries again."""
         try:
             _drop_ours(self._locked(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
