@@ -70,7 +70,6 @@ UNTYPED = frozenset({"42725", "42P08", "42P18"})
 """Codes of errors because the type of a parameter is unknown until it has a value."""
 _LACKING = ("08", "53", "57", "58")
 """First digits of codes of errors of the connection, resources, operator intervention and the system."""
-_MAX_MESSAGE = 300
 
 
 def error_text(error: BaseException) -> str | None:
@@ -97,4 +96,4 @@ def _message(error: BaseException) -> str:
 def one_line(text: str) -> str:
     """Return a message in one line, shortened and without a period at the end."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return "; ".join(filter(None, lines))[:_MAX_MESSAGE].removesuffix(".")
+    return "; ".join(filter(None, lines))[:300].removesuffix(".")

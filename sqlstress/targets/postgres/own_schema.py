@@ -6,7 +6,6 @@ advisory lock no session holds.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -71,7 +70,7 @@ def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
         time.sleep(_POLL_S)
 
 
-COMMENT = json.dumps({"made_by": "sqlstress"})
+COMMENT = '{"made_by": "sqlstress"}'
 _OURS = (
     "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) "
     "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"

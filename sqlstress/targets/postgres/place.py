@@ -20,7 +20,7 @@ from psycopg.sql import SQL, Identifier
 from psycopg.types.numeric import Int4, Int8, Int8BinaryDumper
 from psycopg.types.string import TextLoader
 
-from sqlstress.errors import UsageError
+from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.options.sql_text import POSTGRES
 from sqlstress.report.case import Case
 from sqlstress.report.results import Check
@@ -33,7 +33,6 @@ from sqlstress.targets.postgres.dialect import dsn_of, requested, schema_of
 from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, opened
 from sqlstress.targets.views import ConnectionInfo, Operation, Row, T, TableView
 
-CANCEL_S = 5.0
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
 # Servers before version 15 update the counts with a delay.
@@ -135,8 +134,7 @@ class PostgresPlace(interface.Place):
             session.vacuum()
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        ((count,),) = self.query(_WRITTEN, pulse)
-        return cast(int | None, count)
+        return cast(int | None, self.query(_WRITTEN, pulse)[0][0])
 
     def reader(self) -> PostgresSession:
         return PostgresSession(connect(dsn_of(self.case), f"cannot read {self.name}"), self.name)
@@ -228,6 +226,9 @@ class PostgresStore(interface.ClientStore):
         """Connect. If `begin` is "immediate", transactions lock rows before they read, and in order."""
         client = PostgresClient(case, schema).connect()
         super().__init__(client)
+        if client.rows("SELECT current_schema()") != [(schema,)]:
+            self.close()
+            raise EnvironmentFailure(f"cannot open {schema}: this schema does not exist.")
         for bucket in range(case.buckets):
             self._add_bucket(client, bucket, begin == "immediate")
 
@@ -280,7 +281,7 @@ class PostgresSession:
 
     def interrupt(self) -> None:
         with suppress(psycopg.Error):
-            self.connection.cancel_safe(timeout=CANCEL_S)
+            self.connection.cancel_safe(timeout=5.0)
 
     def run(self, sql: str) -> None:
         self.connection.execute(sql.encode())
