@@ -359,7 +359,7 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns; 0 if none.
+    """Return the length of the longest wait that had not ended when the window closed, in ns, or 0.
 
     Only the part inside the window counts, because the wait of a worker that died has no end.
     """
