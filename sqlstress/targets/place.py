@@ -45,7 +45,7 @@ Definition = tuple[Any, ...]
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return texts on the missing and the added definitions; a changed definition counts as both."""
+    """Return a text for each missing and each added definition; a changed definition counts as both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
@@ -199,11 +199,11 @@ class Place(Protocol):
         """Connect, and yield a function that makes the cheapest call of the binding, which reads no data."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure without a C loop."""
+        """Connect a worker for the C loop. Raises EnvironmentFailure if the target has no C loop."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return a seal of this process's open files; None if a replaced file would cause an error."""
+        """Return a seal of this process's open files; None if this process would notice a replaced file."""
         return None
 
     # Methods for the parent.
@@ -251,7 +251,7 @@ class Place(Protocol):
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Run the target's integrity check, if it has one. `level` is "quick" or "full"."""
+        """Run the target's "quick" or "full" integrity check; return None if the target has no check."""
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:

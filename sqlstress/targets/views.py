@@ -28,9 +28,9 @@ class Refusal(NamedTuple):
     """Extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Times from the start of the transaction to the failure, of the most recent failures, in seconds."""
+    """For the latest failures, the time since the start of their transaction, in seconds."""
     longest_s: float
-    """Longest of these times, also of older failures, in seconds."""
+    """Longest of these times of all failures, in seconds."""
 
 
 class Connections(Protocol):
@@ -129,7 +129,7 @@ class LogObserver(Protocol):
         """Close the files that cannot stay open after the load. Call it when the load has ended."""
 
     def close(self) -> None:
-        """Close the log. Call it when the parent has no connection to the database any more."""
+        """Close the log. Call it after the parent has closed its connections to the database."""
 
     def use(self) -> WalUse | None:
         """Return the use of the log; None if there was no sample."""
@@ -145,7 +145,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (another connection holds a lock), INTERRUPTED, LACKING (such as disk space), else REFUSED."""
+    """BUSY (another connection has a lock), INTERRUPTED, LACKING (no disk space or memory), or REFUSED."""
     text: str
     """Message, in one line without a full stop."""
 
@@ -193,13 +193,13 @@ class Reader(ParentConnection, Interruptible, Protocol):
     """A connection of the parent that only reads."""
 
     def begin(self) -> None:
-        """Begin a read transaction: all reads until `end` see the same snapshot."""
+        """Begin a read transaction: all reads until `end` see one snapshot."""
 
     def first(self, sql: str, most: int) -> list[Row]:
         """Return the first rows of a query, at most `most`."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query. Its placeholders have the driver's style."""
+        """Return all rows of a query. The query has placeholders in the driver's style."""
 
     def end(self) -> None:
         """End the read transaction."""

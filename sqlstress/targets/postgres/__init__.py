@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
-"""Maximum number of tables: each connection prepares statements for each table."""
+"""Maximum number of tables, because each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
-"""Connections that a temporary server permits: for each worker, and for the parent and the server itself."""
+"""Connections that a temporary server permits: EACH per worker, RESERVED for the parent and the server."""
 
 
 class PostgresTarget(Target):

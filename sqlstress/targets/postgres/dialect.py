@@ -67,7 +67,7 @@ SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 """Codes of errors that another transaction causes, so that a retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Codes of errors because the type of a parameter is unknown until it has a value."""
+"""Codes of errors that occur because the type of a parameter is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
 """First digits of codes of errors of the connection, resources, operator intervention and the system."""
 

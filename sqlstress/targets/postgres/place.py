@@ -205,7 +205,7 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(interface.Snapshot):
-    """Identities of the schema's tables and their files: the check of the rows misses a replaced table."""
+    """Identities of the tables and their files, to detect a replaced table with the same rows."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place, self._tables = place, place.query(_IDENTITIES, pulse)
@@ -370,7 +370,7 @@ class PostgresClient(PostgresSession):
         return read
 
     def retried(self, call: Operation) -> Operation:
-        """Return an operation that rolls back and retries if the server was busy, until the busy time-out."""
+        """Return an operation that repeats `call` after a busy error, until the busy time-out."""
         clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
 
         def attempt_until_done(params: Any) -> Any:

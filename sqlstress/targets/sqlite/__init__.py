@@ -28,8 +28,8 @@ class SqliteTarget(Target):
     DESCRIPTORS = 6
     """Descriptors per file of the parent, which needs more than a worker.
 
-    Its idle connection has three files open: database, WAL and wal-index. The connection of the checks has
-    two. SQLite may keep one of an earlier connection open, while this process holds a lock on the file.
+    The parent's idle connection has three files open: database, WAL and wal-index. The connection of the
+    checks has two. SQLite may keep the database open for an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:

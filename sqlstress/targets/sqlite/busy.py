@@ -30,7 +30,7 @@ SMALLEST_MEAN_S = 0.4e-3
 FIRST_FACTOR = 2.0
 """Mean of the sleep after the first attempt, as a multiple of the mean sleep."""
 MAX_ATTEMPTS = 8
-"""Number of attempts over which the mean sleep shrinks to 0, or to MIN_MEAN_S."""
+"""Number of attempts after which the mean sleep has shrunk to its lower bound."""
 MIN_MEAN_S = 60e-6
 """Lower bound of the shrinking mean sleep, in seconds per worker."""
 SHORTEST_S = 50e-6
@@ -62,7 +62,7 @@ class Refusals:
 
 
 class BusyRetries:
-    """Retries of one worker, with its counts of BUSY and BUSY_SNAPSHOT."""
+    """Retries of one worker's transactions, and the numbers of its BUSY and BUSY_SNAPSHOT errors."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class SqliteClient:
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker`, the worker's number, seeds the sleeps before retries. `watch` is None without --where."""
+        """The number `worker` seeds the sleeps before retries. `watch` is None without --where."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)

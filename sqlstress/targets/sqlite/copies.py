@@ -67,10 +67,10 @@ def layout_key(case: Case) -> Case:
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case into `copies`, and return the copy; None if it would be larger than MOST.
+    """Copy the files of a case into `copies`, and return the copy; None if they are larger than MOST.
 
-    The WALs must have no valid frame, because only their sizes are stored. Remove the oldest copies if all
-    together would be larger than MOST.
+    The WALs must have no valid frame, because only their sizes are stored. To make room, remove the oldest
+    copies.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:

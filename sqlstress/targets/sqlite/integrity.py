@@ -57,7 +57,7 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that the pragma reports, and the error that ended it, or ""."""
+    """Return the problems that the pragma reports, and its error ("" without an error)."""
     rows: list[Row] = []
     error = ""
     try:

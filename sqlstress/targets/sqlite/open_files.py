@@ -45,7 +45,7 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted, and not only the wal-index, as for a moment at a normal end."""
+    """Whether the WAL itself is deleted. A normal end of a process deletes only the wal-index at first."""
 
 
 class Openers(NamedTuple):
@@ -112,7 +112,10 @@ def _open_files(folder: Path) -> Iterator[_OpenFile]:
 def _opener(
     pid: int, files: list[_OpenFile], path: str, file: Identity | None, wal: Identity | None
 ) -> Opener | None:
-    """Return the process if it has the database open, else None. `file` and `wal` are at the watched path."""
+    """Return the process if it has the database open, else None.
+
+    `file` and `wal` are the identities of the files at the watched path.
+    """
     names = [item.name for item in files if item.identity == file or (item.is_deleted and item.name == path)]
     if not names:
         return None

@@ -142,7 +142,7 @@ class SqlitePlace(Place):
         return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
 
     def _other_databases(self) -> list[Path]:
-        """Return the other databases that a user program created in the trial's own folder, if it has one."""
+        """Return further databases that a user program created in the trial's own folder."""
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []

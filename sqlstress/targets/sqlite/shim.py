@@ -114,7 +114,7 @@ class ShimRecorder:
     """Recorder of this process's time in connections opened later. Create it at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """`words` is the shared memory of all `processes` processes; `process` is this one's number, from 1.
+        """`words` is the shared memory of all processes; `process` is the number of this process, from 1.
 
         Raises EnvironmentFailure if recording is impossible.
         """

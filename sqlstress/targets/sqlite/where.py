@@ -160,13 +160,13 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Resolution of the picture of the slowest operation: shorter gaps between spans are closed."""
+"""Number of steps of the picture of the slowest operation; gaps shorter than a step are closed."""
 WAIT = "wait"
-"""Activity of a span in the picture of the slowest operation, in addition to those of `Blocked`."""
+"""Activity of a process that waits for a lock, in the picture of the slowest operation."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations, by cause; None if operations are too few.
+    """Return the time of the slowest 1% of operations, by cause; None for fewer than MIN_OPERATIONS.
 
     `operations` are sorted, the slowest first.
     """

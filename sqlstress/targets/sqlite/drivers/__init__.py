@@ -33,7 +33,7 @@ class Connection(Protocol):
     """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the value of the first row, or None without a row.
+        """Return a function of parameters that returns the first row's value, or None if there is no row.
 
         The function runs the statement to its end, so that no snapshot stays open.
         """

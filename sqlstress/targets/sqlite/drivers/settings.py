@@ -1,4 +1,4 @@
-"""Settings as PRAGMAs. They are read back after the first write, and reports have the values read back."""
+"""Settings as PRAGMAs. Reports have the values that were read back after the first write."""
 
 from __future__ import annotations
 
