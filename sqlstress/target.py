@@ -69,7 +69,7 @@ DRIVERS = {
     "peewee": DriverInfo("sqlite", f"{_SQLITE}.peewee_driver", "the mapper", everywhere=False),
     "psycopg": DriverInfo(
         "postgres",
-        "sqlstress.targets.postgres.client",
+        "sqlstress.targets.postgres.place",
         "PostgreSQL, optional",
         everywhere=False,
         keyvalue=True,

@@ -1,7 +1,7 @@
 """The databases under test, one package each.
 
-A target (a kind of database) has drivers (Python bindings) and places. A place is one process's access to the
-data of one case.
+A target is a kind of database. It has drivers (Python bindings) and places (a process's access to the data of
+a case).
 """
 
 from __future__ import annotations
@@ -40,17 +40,16 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return the place (this process's access to the data of a case); do not touch any file or server yet.
+    """Return this process's access to the data of a case; do not touch any file or server yet.
 
-    `where` is a folder of sqlstress. A target that keeps no files in this folder may derive a name for its
-    data from the folder's name.
+    `where` is a folder for files of the case. A server's target derives a name for the data from its path.
     """
     return target_of(case.driver).open_place(case, where)
 
 
 @contextmanager
 def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """Run the services that the cases need, such as a temporary server in `folder`, while the block runs."""
+    """During the block, run the services that the cases need, such as a temporary server in `folder`."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(driver_info(case.driver).target, []).append(case)
@@ -61,7 +60,7 @@ def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 
 
 def file_patterns() -> list[str]:
-    """Return regular expressions for the names of the files that the targets create in one of our folders."""
+    """Return regular expressions for the names of the files that the targets create."""
     patterns = []
     for info in {info.target: info for info in drivers().values()}.values():
         with suppress(EnvironmentFailure):  # A target that cannot be imported has created no files.
@@ -70,19 +69,17 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Run `task`, which may take long in a database, and return the task's result. Interrupt the task if
-    `pulse` raises."""
+    """Run a task that may take long in a database; return its result. Interrupt it if `pulse` raises."""
     with watched(connection, task, pulse) as get_result:
         return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start `task`, which may take long in a database. Yield a function that waits for the task's result.
+    """Start a task that may take long in a database. Yield a function that waits for the task's result.
 
-    The function calls `pulse` while it waits. If the block ends before the task, the task is interrupted. The
-    task runs in its own thread, because only the main thread handles signals, and the main thread handles
-    none while it runs inside a library. Raises EnvironmentFailure if no thread can start.
+    The function calls `pulse` while it waits. The end of the block interrupts the task. The task has its own
+    thread, because the main thread must handle signals. Raises EnvironmentFailure if no thread can start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

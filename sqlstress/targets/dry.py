@@ -1,5 +1,4 @@
-"""A target that does nothing and stores nothing, to measure the harness (the code of sqlstress around
-operations)."""
+"""A target that stores nothing, to measure the harness (the code of sqlstress around operations)."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """Access to no data: the key-value view does nothing. No other operation is supported."""
+    """Access to no data. Only the key-value operations are supported."""
 
     stores: Literal[False] = False
 
@@ -67,8 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: the C loop answers every get with a value of the preload
-        (initial rows)."""
+        """Return a store without connections: the C loop answers every get with an initial value."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

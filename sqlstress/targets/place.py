@@ -1,9 +1,8 @@
 """The interface between the engine and the database under test: `Target` and `Place`.
 
-A target is a kind of database. A place is one process's access to the data of one case. If a target does not
-know the answer to a question, the target returns None or an empty result, and never a guess. Features of a
-single target, such as the content of SQLite's WAL, are not part of this interface: code that needs them
-imports that target's package.
+A target is a kind of database. A place is one process's access to the data of one case. If an answer is
+unknown, a target returns None or an empty result, never a guess. Code that needs a feature of one target,
+such as SQLite's WAL, imports the target's package.
 """
 
 from __future__ import annotations
@@ -37,20 +36,36 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder with a temporary server's files. It is removed with all of its content."""
+"""Name of the subfolder for a temporary server. It is removed with all of its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of two subfolders: one for the files of a user program in a trial, and one for the notes of this
-program. Both are removed with all of their content."""
+"""Names of the subfolders for a user program's files and notes. They are removed with all content."""
 
 Definition = tuple[Any, ...]
-"""One definition of a schema: (name of the object, its SQL), or another pair of values that identifies it."""
+"""One definition of a schema: (name of the object, its SQL)."""
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return the missing and the added definitions as texts; a changed definition counts as both."""
+    """Return a text for each missing and each added definition; a changed definition counts as both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
+
+
+def check_schemas(
+    created: Sequence[Definition], present: Iterable[tuple[str, Sequence[Definition]]]
+) -> Check:
+    """Check that every schema has exactly the definitions `created`.
+
+    `present` yields the name of each schema, for messages, and its definitions.
+    """
+    from sqlstress.report.results import CheckCounter
+
+    counter = CheckCounter("schema")
+    for name, definitions in present:
+        counter.checked += len(created)
+        for difference in schema_differences(created, definitions):
+            counter.problem(f"{name} {difference}")
+    return counter.check()
 
 
 class Disturbance(NamedTuple):
@@ -59,23 +74,19 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence on the change, without a full stop."""
     unread: str | None = None
-    """Status of the verdict, "failed" or "unknown", if the change made the data unreadable; None if the data
-    can still be verified."""
+    """Status of the verdict ("failed" or "unknown") if the data is unreadable; else None."""
     by_outsider: bool = False
-    """Whether `text` lacks a subject: the experiment then begins the sentence with the programs that may have
-    made the change."""
+    """Whether `text` lacks a subject. If so, the experiment adds the programs that may have caused it."""
 
 
 class Seal:
-    """Identities (device and inode numbers) that files had when the seal was made.
+    """Identities (device and inode numbers) of the files that existed when the seal was made.
 
-    A later check compares these identities with the current ones, without opening the files. Files that did
-    not exist when the seal was made are ignored. The check is needed because a process does not notice that
-    its open file was deleted or replaced: the process continues with the deleted file, as fast as before.
+    They show a deleted or replaced file, which a process that has the file open does not notice.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Record the identities of the existing files. Raises OSError if an identity cannot be read."""
+        """Record the identities of the files that exist. Raises OSError."""
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
@@ -86,10 +97,7 @@ class Seal:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file; None if there is none.
-
-        Raises OSError if the identity of a file cannot be read.
-        """
+        """Return a clause on a replaced or deleted file, or None. Raises OSError."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -112,10 +120,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections.
-
-    A subclass fills the lists of operations, one item per bucket.
-    """
+    """A key-value store on a client's connections. A subclass fills the lists, one operation per bucket."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -129,7 +134,7 @@ class ClientStore:
 
 
 class TimeRecorder(Protocol):
-    """Recorder of the time that a process spends on each cause, such as waits for locks, for `--where`."""
+    """Recorder of a process's time by cause, such as waits for locks, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         """Set the begin and end of the measured window, in ns of perf_counter_ns."""
@@ -139,22 +144,18 @@ class TimeRecorder(Protocol):
 
 
 class Snapshot(Protocol):
-    """State of the data after its preparation, to detect changes by other programs during the load."""
+    """State of the data before the load, to detect changes by other programs."""
 
     def exchanged(self) -> str | None:
-        """Return a sentence on a replaced or deleted part of the place; None if there is no such part."""
+        """Return a clause on a replaced or deleted file, or None."""
         return None
 
     def seal(self) -> None:
-        """Record the identities of the current files again, because some files were restored since the last
-        call."""
+        """Record the identities of the files again, after files were restored."""
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Return a change of the data by another program; None if no change is visible.
-
-        Call it when all our processes have closed their connections.
-        """
+        """Return a change of the data by another program, or None. Call it after all workers have ended."""
 
 
 class Place(Protocol):
@@ -164,8 +165,7 @@ class Place(Protocol):
     where: Path
     """Argument of `open_place`. Other processes open the same data with the same argument."""
     copies: dict[Any, Any] | None = None
-    """Prepared data of earlier trials, from which later trials restore their data; None means that each trial
-    creates its data."""
+    """Prepared data that later trials restore; None means that each trial creates its data."""
 
     @property
     def stores(self) -> bool:
@@ -177,49 +177,41 @@ class Place(Protocol):
         """Start to record this process's time in the shared memory `trace`. Call it before connecting.
 
         `process` is the number of this process: workers have the numbers from 1 on, companions the next
-        numbers. Return None if the target cannot record time. Raises EnvironmentFailure if recording is
-        impossible on this system.
+        numbers. Return None if the target cannot record time. Raises EnvironmentFailure.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
-        """Let this process pause inside the database's code, by a schedule in the target's format.
+        """Make this process pause inside the database's code. Call it before connecting.
 
-        Call it before connecting. Raises EnvironmentFailure if the target cannot pause its code.
+        `schedule` is in the target's format. Raises EnvironmentFailure if the target has no pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
         """Connect a worker to every bucket with the case's settings; return its key-value store.
 
-        `begin` is the mode of multi-statement transactions, one of BEGINS. `sample` is a value like the
-        stored values: a target without storage returns it for every get.
+        `begin` is the mode of transactions, such as "immediate". A target without storage returns `sample`
+        for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield a function that makes the cheapest call of the binding, which reads no data.
-
-        Only targets that store data need this method.
-        """
+        """Connect, and yield a function that makes the cheapest call of the binding, which reads no data."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
-        """Connect a worker to every bucket for the C loop. Raises EnvironmentFailure if the target has no C
-        loop."""
+        """Connect a worker for the C loop. Raises EnvironmentFailure if the target has no C loop."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return a seal (the identities) of the files that this process has open.
-
-        Return None if no file can be replaced without an error in the process.
-        """
+        """Return a seal of this process's open files; None if this process would notice a replaced file."""
         return None
 
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Create shared memory in which `processes` processes record their time.
+        """Return new shared memory for `processes` processes, or None if the target cannot record time.
 
-        Return None if the target cannot record time. Raises EnvironmentFailure if there is not enough memory.
+        Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
@@ -234,51 +226,36 @@ class Place(Protocol):
     def table(self, key_type: str, value_size: int, counters: int) -> TableView | None:
         """Return the parent's view of the key-value data; None if the target stores no data.
 
-        `key_type` is one of KEY_TYPES, `value_size` the size of a value in bytes, `counters` the number of
-        counters per bucket.
+        `value_size` is the size of a value in bytes, `counters` the number of counters per bucket.
         """
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
         """Check the key-value data in C while the block runs. Yield a function that waits for the result.
 
-        The function returns the number of rows if all rows are right. It returns None if a row is wrong or if
-        there is no C loop; the caller must then check each row in Python. `plan` has the parameters for the C
-        code.
+        The function returns the number of rows. If a row is wrong or there is no C loop, the function returns
+        None, and the caller must check the rows in Python. `plan` has the parameters for the C code.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of the schema, which is the same in all buckets.
-
-        The result is empty if there is no schema.
-        """
+        """Return the definitions of the schema, which all buckets share; empty if there is no schema."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a record of everything in the data that no worker changes, made after the preparation.
-
-        Return None if there is nothing to compare.
-        """
+        """Record the state that no worker changes, after the preparation; None if there is no such state."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        """Yield (setting, requested value, effective value) for each setting whose effective value
-        differs."""
+        """Yield (setting, requested value, effective value) for each setting that has no effect."""
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Run the target's own integrity check; `level` is "quick" or "full".
-
-        Return None if the target has no such check.
-        """
+        """Run the target's "quick" or "full" integrity check; return None if the target has no check."""
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that the schema of every bucket (database file) is still exactly the definitions `created`.
-
-        Return None if the target cannot compare schemas.
-        """
+        """Check that every bucket still has exactly these definitions; None if the target cannot check."""
         return None
 
     def discard(self) -> None:
@@ -289,10 +266,10 @@ class SqlPlace(Place, Protocol):
     """Access to data in a database that speaks SQL."""
 
     def directions(self) -> ConnectionInfo:
-        """Return the connection information for user programs. The address has no password."""
+        """Return the connection information for user programs. Its address has no password."""
 
     def clear(self) -> None:
-        """Remove all data: restore the state in which a user program can create the data."""
+        """Remove all data, so that a user program can create the data again."""
 
     def is_filled(self) -> bool:
         """Return whether any data exists."""
@@ -301,15 +278,13 @@ class SqlPlace(Place, Protocol):
         """Prepare the data for the workers after a user program has created it."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return the number of all rows that were ever written, as counted by the target; None if the target
-        has no such count.
+        """Return the target's count of rows ever written; None if the target has no such count.
 
         Call it when all user programs have closed their connections.
         """
 
     def client(self, worker: int) -> Client:
-        """Return a client for a worker. The client is not connected yet. Companions (additional processes)
-        have numbers below 1."""
+        """Return a worker's client, not connected yet. Additional processes have numbers below 1."""
 
     def reader(self) -> Reader:
         """Return a connection for reads during the load, with the settings of the case."""
@@ -318,8 +293,7 @@ class SqlPlace(Place, Protocol):
         """Connect for reads while none of our workers runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Create the database if it does not exist. The block creates the data; then the data is prepared for
-        the workers.
+        """Yield a connection that creates the data; then prepare the data for the workers.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -337,41 +311,40 @@ class Target(Protocol):
         """Return this process's access to the data of a case; do not touch any file or server yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, in which the target may have changed options. `server` has the options for a
-        server.
+        """Return the case, perhaps with changed options. `anyway` allows a server on another machine.
 
-        `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
+        Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return dummy connection information, with which a user program is inspected but not run on data.
+        """Return dummy connection information, to inspect a user program without data.
 
-        `folder` is an empty folder that sqlstress created. Raises UsageError if the target does not support
-        user programs.
+        `folder` is empty. Raises UsageError if the target does not support user programs.
         """
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """Run the services that the cases need, such as a temporary server in `folder`, while the block runs.
+        """During the block, run the services that the cases need, such as a temporary server in `folder`.
 
         Raises EnvironmentFailure if a service is not available.
         """
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the names of modules that a worker needs. They are imported before the worker is forked, so
-        the import of a module must not open a file or start a thread."""
+        """Return the modules that a worker needs, which are imported before the worker is forked.
+
+        Their import must not open a file or start a thread.
+        """
 
     def explain(self, driver: str, error: Exception) -> str:
         """Return a description of the error in the target's terms, with a remedy."""
         return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        """Return the durability of commits under the effective settings, as text; "" if unknown.
+        """Return "level: settings", the durability of commits; "" if unknown.
 
-        The text before the colon is one of the levels that all targets share (see `sqlstress.target`). The
-        text after the colon names the settings.
+        The level is one of those in `sqlstress.target`. `effective` has the settings that were read back.
         """
 
     def lacks_native(self, driver: str) -> str | None:
@@ -379,8 +352,7 @@ class Target(Protocol):
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether `error` is of a type that the target's drivers raise. Such an error is no bug in
-        sqlstress."""
+        """Return whether the target's drivers raise errors of this type: such an error is no bug."""
         return False
 
     def untold(self, driver: str) -> str | None:
@@ -388,19 +360,15 @@ class Target(Protocol):
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
-        """Return the reason why lock holders cannot be seen from another process; None if they can."""
+        """Return the reason why no process can see the lock holders; None if a process can see them."""
         return "only SQLite's locks can be seen from outside"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
-        """Return the versions that the driver would measure on this system; do not start a server.
+        """Return the versions of the driver and its database, as text; do not start a server.
 
-        `address` is the address of a server, or None. Raises UsageError or EnvironmentFailure, with a remedy,
-        if a part is missing.
+        `address` is the address of a server. Raises UsageError or EnvironmentFailure if a part is missing.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the library that the driver uses, for the description of the environment.
-
-        Return None if the driver uses no library of a database.
-        """
+        """Return the database library of the driver, for the report; None if the driver has no library."""
         return None

@@ -14,16 +14,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Operation = Callable[[Any], Any]
 Row = tuple[Any, ...]
-NamedValues = Mapping[str, Any]
-"""Values by parameter name, for parameters written as :name. Values that a statement does not use are
-allowed."""
 
 # Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one result code of SQLite. Failures after which the operation was
-    retried are included."""
+    """Failures of one statement with one result code of SQLite, with and without a retry."""
 
     sql: str
     history: tuple[str, ...]
@@ -32,19 +28,16 @@ class Refusal(NamedTuple):
     """Extended result code."""
     times: int
     waits_s: Sequence[float]
-    """Waits before the most recent failures, each from the start of the transaction to the failure, in
-    seconds."""
+    """For the latest failures, the time since the start of their transaction, in seconds."""
     longest_s: float
+    """Longest of these times of all failures, in seconds."""
 
 
 class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back from the database, by name.
-
-        If the values of a setting differ between buckets, the result has all of them, joined by " / ".
-        """
+        """Return the settings as read back from the database, by name; different values joined by " / "."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -54,21 +47,17 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data if the whole timed loop runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return the loop's results by name.
-
-        Raises EnvironmentFailure if an error of the store stopped the loop.
-        """
+        """Run the loop with `plan` and return its results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
-        """Return the failed statements of the last run by kind; empty if nothing failed."""
+        """Return the failed statements of the last run."""
 
 
 class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether the operation with this error failed because of another connection's lock; if so,
-        count the error."""
+        """Return whether another connection's lock caused this error; if so, count the error."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
@@ -90,15 +79,13 @@ class Store(WaitingConnections, Protocol):
 
 
 class TableView(Protocol):
-    """The parent's key-value interface: it creates the buckets, and reads them after the workers have closed
-    them."""
+    """The parent's key-value interface: it creates the buckets, and reads them after the load."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
-        """Create every bucket again with these rows and with its counters, and prepare the bucket for the
-        workers.
+        """Create every bucket again, with its rows from `buckets` and its counters.
 
-        `buckets` has the rows of each bucket. Raises UsageError or EnvironmentFailure if a setting has no
-        effect. `release` closes the connections that this method keeps open during the trial.
+        Raises UsageError or EnvironmentFailure if a setting has no effect. Connections may stay open until
+        `release`.
         """
 
     def create(self, pulse: Pulse) -> None:
@@ -109,8 +96,7 @@ class TableView(Protocol):
         return
 
     def release(self) -> None:
-        """Close the connections that `fill` kept open. Call it after the checks, or if there are no
-        checks."""
+        """Close the connections that `fill` kept open. Call it after the checks, if there are any."""
         return
 
     def name(self, bucket: int) -> str:
@@ -124,12 +110,10 @@ class TableView(Protocol):
 
 
 class RefusalStore(Store, Protocol):
-    """A key-value interface that records failed statements. Only the target SQLite must have this
-    interface."""
+    """A key-value interface that records failed statements. Only the target SQLite needs it."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace. All other transactions count their own
-        failures."""
+        """Count the failure of a get, a pair or a single replace; other transactions count their own."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""
@@ -142,10 +126,10 @@ class LogObserver(Protocol):
         """Take a sample."""
 
     def end(self) -> None:
-        """Release what cannot stay open after the load. Call it when the load has ended."""
+        """Close the files that cannot stay open after the load. Call it when the load has ended."""
 
     def close(self) -> None:
-        """Close the log. Call it when the parent has no connection to the database any more."""
+        """Close the log. Call it after the parent has closed its connections to the database."""
 
     def use(self) -> WalUse | None:
         """Return the use of the log; None if there was no sample."""
@@ -161,12 +145,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """Kind of the error.
-
-    BUSY: another connection's lock stopped the statement. INTERRUPTED: the statement took too long. LACKING:
-    the database lacks a resource, such as disk space, so the error says nothing about the data. REFUSED: any
-    other error.
-    """
+    """BUSY (another connection has a lock), INTERRUPTED, LACKING (no disk space or memory), or REFUSED."""
     text: str
     """Message, in one line without a full stop."""
 
@@ -207,27 +186,26 @@ class ParentConnection(Protocol):
     """A connection of the parent."""
 
     def answer(self, error: BaseException) -> DatabaseError | None:
-        """Return the kind and text of a database error; None for any other exception."""
+        """Return the kind and text of a database error, or None for any other exception."""
 
 
 class Reader(ParentConnection, Interruptible, Protocol):
     """A connection of the parent that only reads."""
 
     def begin(self) -> None:
-        """Begin a read transaction: all reads until `end` see the same snapshot."""
+        """Begin a read transaction: all reads until `end` see one snapshot."""
 
     def first(self, sql: str, most: int) -> list[Row]:
         """Return the first rows of a query, at most `most`."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query. Its placeholders have the driver's style."""
+        """Return all rows of a query. The query has placeholders in the driver's style."""
 
     def end(self) -> None:
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Compile a statement whose parameters have these names, but do not run it. Raises the database's
-        error if the statement is not valid."""
+        """Compile a statement with parameters of these names. Raises the database's error."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -240,8 +218,7 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run `task`, which runs statements, and return the task's result. If the measurement must stop,
-        interrupt the current statement."""
+        """Run a task that runs statements; return its result. Interrupt it if the measurement must stop."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
@@ -255,7 +232,7 @@ class ConnectionInfo(NamedTuple):
     variables: Mapping[str, str | None]
     """Environment variables for the user program; None means that the variable must be unset."""
     secret: str = ""
-    """Password, which must not be shown or saved, even in a program's output; "" if there is none."""
+    """Password, which must not be shown or saved; "" if there is no password."""
 
     def hidden(self, text: str) -> str:
         """Return a text of the user program with the password replaced."""

@@ -1,8 +1,7 @@
-"""The native loop: a C extension that runs kv's timed loop with the SQLite or PostgreSQL library of a driver.
+"""The native loop: a C extension that runs kv's timed loop with the SQLite library of a driver.
 
-`extension` imports the C extension. A `NativeStore` passes a plan (a dictionary of all parameters) to it.
-Each target has its own way to get the driver's library and connections. The header loop.h describes the C
-files.
+A `NativeStore` passes a plan (a dictionary of all parameters) to the C extension. The header loop.h describes
+the C files.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from sqlstress.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Connections, Refusal
-
-# The import of the C extension. It is available if it was built and its clock agrees with Python's.
 
 
 class NativeUnavailable(Exception):
@@ -44,7 +41,7 @@ def _is_source() -> bool:
 
 @cache
 def extension() -> ModuleType:
-    """Return the imported C extension. Raises NativeUnavailable."""
+    """Return the C extension. Raises NativeUnavailable if it was not built, or has another clock."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -60,7 +57,7 @@ def extension() -> ModuleType:
 
 
 def lacking(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the message of NativeUnavailable if `reach` raises it, else None."""
+    """Call `reach`; return the message of NativeUnavailable if `reach` raises this exception, else None."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -79,12 +76,8 @@ def require_native(driver: str) -> Iterator[None]:
         ) from reason
 
 
-# The run of a plan in C, and the errors that stop it.
-
-
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Results of a run of the C loop, as in loop.h. RAN: the loop was completed. STOPPED: an error stopped it.
-OUT_OF_PATIENCE: too many writes in a row failed."""
+"""Endings of the C loop, as in loop.h: it was completed, an error stopped it, or too many writes failed."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -105,11 +98,10 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable if the C extension
-        cannot be imported.
+        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable.
 
-        `explained` makes a sentence from a result code of SQLite and the store's message. `histories` has an
-        item for each statement of the plan: the statements before it in its transaction.
+        `explained` makes a sentence from SQLite's result code and message. `histories` has, for each
+        statement of the plan, the statements before it in its transaction.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -117,10 +109,9 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan`, made by the worker of kv, and return the loop's results by name.
+        """Run the loop with a plan of kv's worker; return the results by name.
 
-        Raises EnvironmentFailure if the loop was stopped by an error of the store, or by too many failed
-        writes in a row.
+        Raises EnvironmentFailure if an error of the store, or too many failed writes in a row, stopped it.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

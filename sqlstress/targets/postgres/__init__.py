@@ -1,4 +1,4 @@
-"""Target PostgreSQL: data in a schema that sqlstress creates, on the user's server or a temporary server."""
+"""Target PostgreSQL: data in a schema of sqlstress, on the user's server or on a temporary server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from sqlstress.errors import NotInstalled, SqlstressError, UsageError, plainly
+from sqlstress.errors import NotInstalled, UsageError, plainly
 from sqlstress.options.dsn import PACKAGE, Dsn
 from sqlstress.targets.place import Target
 from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_text, programs
@@ -22,18 +22,13 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
-"""Maximum number of tables. It is limited, because each connection prepares statements for each table."""
+"""Maximum number of tables, because each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
-"""Connections that a temporary server permits.
-
-EACH is per process, because an application may open several. RESERVED is for the parent process and the
-server.
-"""
+"""Connections that a temporary server permits: EACH per worker, RESERVED for the parent and the server."""
 
 
 class PostgresTarget(Target):
     DESCRIPTORS = 1
-    """File descriptors of a worker: its connection, for any number of tables."""
 
     def open_place(self, case: Case, where: Path) -> PostgresPlace:
         from sqlstress.targets.postgres.place import PostgresPlace
@@ -41,10 +36,9 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with its server, and without SQLite's journal mode.
+        """Return the case with its server. `anyway` permits a server on another machine.
 
-        `anyway` permits a server on another machine. Raises UsageError if the server cannot run the case, and
-        NotInstalled without psycopg.
+        Raises UsageError if the server cannot run the case, and NotInstalled if psycopg is missing.
         """
         from sqlstress.report.case import KEEP_JOURNAL_MODE
 
@@ -75,10 +69,7 @@ class PostgresTarget(Target):
 
     @contextmanager
     def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
-        """Start a temporary server during the block, if there are cases without a server (--dsn).
-
-        On the servers of other cases, drop the schemas that killed runs have left.
-        """
+        """Run a temporary server for cases without --dsn. On other servers, drop schemas of killed runs."""
         from sqlstress.targets.postgres.own_schema import drop_abandoned
         from sqlstress.targets.postgres.place import VARIABLES
         from sqlstress.targets.postgres.server import running
@@ -90,9 +81,8 @@ class PostgresTarget(Target):
         if not processes:
             yield
             return
-        # libpq's environment variables could lead to another server than the temporary one, so remove them.
-        # But if there is a named server, its connections may need these variables.
-        names = [] if named else [name for name in VARIABLES.values() if name in os.environ]
+        # libpq's environment variables could lead to another server, but a named server may need them.
+        names = () if named else os.environ.keys() & VARIABLES.values()
         hidden = {name: os.environ.pop(name) for name in names}
         try:
             with running(folder, EACH * max(processes) + RESERVED) as dsn:
@@ -106,8 +96,6 @@ class PostgresTarget(Target):
         return (f"{__name__}.place",)
 
     def explain(self, driver: str, error: Exception) -> str:
-        if isinstance(error, SqlstressError | MemoryError):
-            return plainly(error)
         return error_text(error) or plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
@@ -119,20 +107,16 @@ class PostgresTarget(Target):
         return type(error).__module__.partition(".")[0] == "psycopg"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
-        """Return a text on the server and psycopg, with versions: that of --dsn, or the server to start.
-
-        Raises NotInstalled without psycopg, and EnvironmentFailure if the server cannot be used.
-        """
         try:
             import psycopg
         except ImportError as error:
             raise NotInstalled("psycopg", PACKAGE, error) from error
-        from sqlstress.targets.postgres.own_schema import first, opened
+        from sqlstress.targets.postgres.own_schema import opened
 
         if address is None:
             return f"PostgreSQL would be started, from {programs()} (psycopg {psycopg.__version__})"
         with opened(address.whole, "cannot use the server") as connection:
-            version = first(connection, "SELECT current_setting('server_version')")[0]
+            version = connection.info.parameter_status("server_version")
         return f"PostgreSQL {version}, the server of --dsn (psycopg {psycopg.__version__})"
 
 

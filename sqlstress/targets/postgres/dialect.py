@@ -1,25 +1,18 @@
-"""PostgreSQL's settings and error codes, and the names of sqlstress's temporary server and schemas.
-
-This module does not import psycopg, because reports, and applications on other targets, use it without
-psycopg.
-"""
+"""PostgreSQL's settings, codes of errors and names of schemas, for code that works without psycopg."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import blake2s
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.dsn import EXTRA, Dsn
+from sqlstress.report.case import Case
 from sqlstress.target import AS_SET
 from sqlstress.targets import views
-
-if TYPE_CHECKING:
-    from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
 """Environment variable with the connection string of the temporary server, for the processes of sqlstress."""
@@ -28,7 +21,10 @@ PREFIX = "sqlstress_"
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if they are not installed."""
+    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if they are not installed.
+
+    The package's Python functions are not used: for root, they add a user and open folders to all users.
+    """
     package = find_spec(PACKAGE)
     for folder in (package.submodule_search_locations if package else None) or ():
         return max(Path(folder).glob("pginstall*/bin"))
@@ -36,10 +32,7 @@ def programs() -> Path:
 
 
 def dsn_of(case: Case) -> str:
-    """Return the connection string of a case's server, with secrets: that of --dsn or the temporary server.
-
-    Raises EnvironmentFailure if no server runs.
-    """
+    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure if no server runs."""
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -48,54 +41,35 @@ def dsn_of(case: Case) -> str:
 
 
 def schema_of(where: Path) -> str:
-    """Return the name of the schema for a case with this data folder; the same in each of its processes."""
+    """Return the name of the schema for a case with this data folder."""
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
-
-
-# Each session sets its settings and reads them back. Reports show the values that were read.
 
 
 REPORTED = (
     *("server_version", "synchronous_commit", "fsync", "full_page_writes", "wal_sync_method"),
     *("transaction_isolation", "lock_timeout", "shared_buffers", "max_wal_size"),
 )
+"""Settings that each session of a worker reads back, for the report."""
 _COMMITS = {"full": "on", "normal": "off", "off": "off"}
 
 
-def _requested(case: Case) -> Iterator[tuple[str, str]]:
+def requested(case: Case) -> Iterator[tuple[str, str]]:
     if case.settings.synchronous is not None:
         yield "synchronous_commit", _COMMITS[case.settings.synchronous]
     if case.server and case.server.isolation != AS_SET:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
 
 
-def session_setup(case: Case, schema: str) -> str:
-    """Return the SQL that prepares the session of a worker: settings and search path."""
-    timeout_ms = max(1, case.settings.busy_timeout_ms)  # 0 would mean to wait without a limit.
-    values = (*_requested(case), ("lock_timeout", str(timeout_ms)), ("application_name", schema))
-    settings = [f"SET {name} = '{value}'" for name, value in values]
-    return "; ".join((*settings, f'SET search_path = "{schema}", pg_catalog'))
-
-
-def differences(case: Case, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield (name, requested value, effective value) for each setting that did not take effect."""
-    for setting, value in _requested(case):
-        name = setting.removeprefix("default_")
-        if effective.get(name) not in (None, value):
-            yield name, value, effective[name]
-
-
-# Errors of the server. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
+# Codes of errors. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 
 
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 """Codes of errors that another transaction causes, so that a retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Codes of errors because the type of a parameter is unknown: it is only known with the parameter's value."""
+"""Codes of errors that occur because the type of a parameter is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
 """First digits of codes of errors of the connection, resources, operator intervention and the system."""
-_MAX_MESSAGE = 300
 
 
 def error_text(error: BaseException) -> str | None:
@@ -120,6 +94,6 @@ def _message(error: BaseException) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a message of several lines in one line, shortened and without a period at the end."""
+    """Return a message in one line, shortened and without a period at the end."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return "; ".join(filter(None, lines))[:_MAX_MESSAGE].removesuffix(".")
+    return "; ".join(filter(None, lines))[:300].removesuffix(".")

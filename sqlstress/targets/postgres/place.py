@@ -2,42 +2,47 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Literal, cast
 from urllib.parse import quote, urlencode
 
 import psycopg
-from psycopg.errors import error_from_result
-from psycopg.pq import Conninfo, PGconn, TransactionStatus
+from psycopg.adapt import AdaptersMap
+from psycopg.errors import UndefinedParameter, error_from_result
+from psycopg.pq import Conninfo, TransactionStatus
 from psycopg.sql import SQL, Identifier
+from psycopg.types.numeric import Int4, Int8, Int8BinaryDumper
+from psycopg.types.string import TextLoader
 
-from sqlstress.errors import UsageError
-from sqlstress.report.results import CheckCounter
+from sqlstress.errors import EnvironmentFailure, UsageError
+from sqlstress.options.sql_text import POSTGRES
+from sqlstress.report.case import Case
+from sqlstress.report.results import Check
+from sqlstress.system.interrupt import Pulse
 from sqlstress.target import AS_SET
+from sqlstress.targets import place as interface
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place, Snapshot, schema_differences
-from sqlstress.targets.postgres import own_schema
-from sqlstress.targets.postgres.client import PostgresClient, PostgresStore, number_parameters
-from sqlstress.targets.postgres.dialect import UNTYPED, answer, differences, dsn_of, schema_of
-from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, first, opened
-from sqlstress.targets.views import ConnectionInfo, Row, T, TableView
+from sqlstress.targets.postgres import dialect, own_schema
+from sqlstress.targets.postgres.dialect import dsn_of, requested, schema_of
+from sqlstress.targets.postgres.own_schema import Connection, Owner, connect, end_sessions, opened
+from sqlstress.targets.views import ConnectionInfo, Operation, Row, T, TableView
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from sqlstress.report import Check
-    from sqlstress.report.case import Case
-    from sqlstress.system.interrupt import Pulse
-    from sqlstress.targets.place import Definition
-
-CANCEL_S = 5.0
-"""Time limit for a request to cancel a query, in seconds."""
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
-_WRITTEN = "sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint FROM pg_stat_all_tables WHERE schemaname = %s"
+# Servers before version 15 update the counts with a delay.
+_WRITTEN = """
+SELECT CASE WHEN current_setting('server_version_num')::int >= 150000
+    THEN coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint END
+FROM pg_stat_all_tables WHERE schemaname = %s
+"""
 _RELATIONS = "FROM pg_class c WHERE relnamespace = to_regnamespace(%s)"
+_IDENTITIES = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'"
 _DEFINITIONS = f"""
 WITH relation AS (SELECT oid, relname, relkind::text || relpersistence::text AS kind {_RELATIONS})
 SELECT 'relation', relname, kind FROM relation
@@ -49,17 +54,20 @@ UNION ALL SELECT 'constraint', relname, pg_get_constraintdef(o.oid)
 FROM pg_constraint o JOIN relation r ON r.oid = conrelid WHERE contype <> 'n'
 ORDER BY 1, 2, 3
 """
+GET = "SELECT value FROM kv_{} WHERE key = $1"
+PAIR = "SELECT key, value FROM kv_{} WHERE key IN ($1, $2)"
+PUT = "INSERT INTO kv_{} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+COUNT = "SELECT n FROM counter_{} WHERE id = $1"
+SET_COUNT = "UPDATE counter_{} SET n = $1 WHERE id = $2"
 
 
-class PostgresPlace(Place):
+class PostgresPlace(interface.Place):
     """Schema of a case. Its name follows from the data folder of the case."""
 
     stores: Literal[True] = True
 
     def __init__(self, case: Case, where: Path) -> None:
         self.case, self.where, self.name = case, where, schema_of(where)
-
-    # Methods for workers.
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> PostgresStore:
         return PostgresStore(self.case, self.name, begin)
@@ -71,8 +79,6 @@ class PostgresPlace(Place):
 
     def client(self, worker: int) -> PostgresClient:
         return PostgresClient(self.case, self.name)
-
-    # Methods for the parent.
 
     @cached_property
     def owner(self) -> Owner:
@@ -86,31 +92,32 @@ class PostgresPlace(Place):
             connection.execute(f"SET lock_timeout = '{own_schema.LOCKED_S:g}s'".encode())
             yield connection
 
+    def query(self, sql: str, pulse: Pulse = lambda: None) -> list[Row]:
+        """Return the rows of a query, whose parameter is the name of the schema."""
+        with self.read(pulse) as connection:
+            return connection.execute(sql.encode(), (self.name,)).fetchall()
+
     def table(self, key_type: str, value_size: int, counters: int) -> PostgresTable:
         return PostgresTable(self, key_type, value_size, counters)
 
-    def schema(self, pulse: Pulse = lambda: None) -> Sequence[Definition]:
-        with self.read(pulse) as connection:
-            rows = connection.execute(_DEFINITIONS.encode(), (self.name,)).fetchall()
+    def schema(self, pulse: Pulse = lambda: None) -> Sequence[Row]:
+        rows = self.query(_DEFINITIONS, pulse)
         return [(f"the {kind} of {name}", definition) for kind, name, definition in rows]
 
     def snapshot(self, pulse: Pulse) -> PostgresSnapshot:
         return PostgresSnapshot(self, pulse)
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-        return differences(self.case, effective)
+        for setting, value in requested(self.case):
+            name = setting.removeprefix("default_")
+            if effective.get(name) not in (None, value):
+                yield name, value, effective[name]
 
-    def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        tally = CheckCounter("schema")
-        tally.checked = len(created)
-        for difference in schema_differences(created, self.schema(pulse)):
-            tally.problem(f"the schema {difference}")
-        return tally.check()
+    def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
+        return interface.check_schemas(created, {"the schema": self.schema(pulse)}.items())
 
     def discard(self) -> None:
         self.owner.drop()
-
-    # Methods for the user's SQL and programs.
 
     def directions(self) -> ConnectionInfo:
         isolation = self.case.server.isolation if self.case.server else AS_SET
@@ -127,15 +134,10 @@ class PostgresPlace(Place):
             session.vacuum()
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        with self.read(pulse) as connection:
-            if connection.info.server_version < 150_000:  # Older servers update the counts with a delay.
-                return None
-            return first(connection, f"SELECT {_WRITTEN}".encode(), (self.name,))[0] or 0
+        return cast(int | None, self.query(_WRITTEN, pulse)[0][0])
 
     def reader(self) -> PostgresSession:
-        return PostgresSession(
-            connect(dsn_of(self.case), f"cannot read {self.name}"), self.name, lambda: None
-        )
+        return PostgresSession(connect(dsn_of(self.case), f"cannot read {self.name}"), self.name)
 
     @contextmanager
     def reading(self, pulse: Pulse) -> Iterator[PostgresSession]:
@@ -144,16 +146,16 @@ class PostgresPlace(Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        """Create the schema, yield a session that fills it, and vacuum its tables after the block.
+        """Create the schema and yield a session to fill it. Vacuum afterwards: none is due during the load.
 
-        After that, no vacuum is due during the load. Raises UsageError if the block changes the search path.
+        Raises UsageError if the block changes the search path.
         """
         self.owner.make()
         with opened(self.owner.dsn, f"cannot fill {self.name}") as connection:
             connection.execute("SET synchronous_commit = off")
             session = PostgresSession(connection, self.name, pulse)
             yield session
-            if first(connection, "SELECT current_schema()")[0] != self.name:
+            if session.rows("SELECT current_schema()") != [(self.name,)]:
                 raise UsageError(
                     "the setup changes the search_path. Remove that: sqlstress uses its own schema, "
                     "which it drops afterwards."
@@ -162,7 +164,7 @@ class PostgresPlace(Place):
 
 
 class PostgresTable(TableView):
-    """Tables of keys and values, and tables of counters: a table of each for each bucket."""
+    """Tables of keys and values, and of counters, for each bucket."""
 
     def __init__(self, place: PostgresPlace, key_type: str, value_size: int, counters: int) -> None:
         self._place, self._counters = place, counters
@@ -180,7 +182,7 @@ class PostgresTable(TableView):
                 numbers = f"SELECT id, 0 FROM generate_series(0, {self._counters - 1}) AS id"
                 session.run(f"INSERT INTO counter_{bucket} {numbers}")
                 copy_in = f"COPY kv_{bucket} FROM STDIN (FORMAT BINARY)".encode()
-                with session.connection.cursor() as cursor, cursor.copy(copy_in) as copy:
+                with session.connection.cursor().copy(copy_in) as copy:
                     copy.set_types(self._types)
                     for number, row in enumerate(rows):
                         if number % ROWS_PER_PULSE == 0:
@@ -192,7 +194,7 @@ class PostgresTable(TableView):
 
     def rows(self, bucket: int) -> Iterator[tuple[Any, Any]]:
         copy_out = f"COPY {self._place.name}.kv_{bucket} TO STDOUT (FORMAT BINARY)".encode()
-        with self._place.read() as connection, connection.cursor() as cursor, cursor.copy(copy_out) as copy:
+        with self._place.read() as connection, connection.cursor().copy(copy_out) as copy:
             copy.set_types(self._types)
             yield from cast(Iterator[tuple[Any, Any]], copy.rows())
 
@@ -202,45 +204,84 @@ class PostgresTable(TableView):
             return cast(list[tuple[int, Any]], connection.execute(query).fetchall())
 
 
-class PostgresSnapshot(Snapshot):
-    """Identities of the schema's tables and their files, to detect that a table was replaced.
-
-    The check of the rows cannot detect this.
-    """
+class PostgresSnapshot(interface.Snapshot):
+    """Identities of the tables and their files, to detect a replaced table with the same rows."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
-        self._place = place
-        self._tables = self._identities(pulse)
+        self._place, self._tables = place, place.query(_IDENTITIES, pulse)
 
-    def changed(self, pulse: Pulse) -> Disturbance | None:
-        tables = self._identities(pulse)
-        for name, identity in self._tables.items():
+    def changed(self, pulse: Pulse) -> interface.Disturbance | None:
+        tables = {name: identity for name, *identity in self._place.query(_IDENTITIES, pulse)}
+        for name, *identity in self._tables:
             if tables.get(name) != identity:
                 how = "replaced by another table" if name in tables else "dropped"
-                return Disturbance(f"{name} was {how} {DURING_MEASUREMENT}", "failed")
+                return interface.Disturbance(f"{name} was {how} {interface.DURING_MEASUREMENT}", "failed")
         return None
 
-    def _identities(self, pulse: Pulse) -> dict[str, tuple[int, int]]:
-        tables = f"SELECT relname, oid, relfilenode {_RELATIONS} AND relkind = 'r'".encode()
-        with self._place.read(pulse) as connection:
-            rows = connection.execute(tables, (self._place.name,)).fetchall()
-        return {name: (oid, file) for name, oid, file in rows}
+
+class PostgresStore(interface.ClientStore):
+    """Operations of a worker on the key-value tables of a schema, by bucket."""
+
+    def __init__(self, case: Case, schema: str, begin: str) -> None:
+        """Connect. If `begin` is "immediate", transactions lock rows before they read, and in order."""
+        client = PostgresClient(case, schema).connect()
+        super().__init__(client)
+        if client.rows("SELECT current_schema()") != [(schema,)]:
+            self.close()
+            raise EnvironmentFailure(f"cannot open {schema}: this schema does not exist.")
+        for bucket in range(case.buckets):
+            self._add_bucket(client, bucket, begin == "immediate")
+
+    def _add_bucket(self, client: PostgresClient, bucket: int, locks: bool) -> None:
+        statements = (GET, PAIR, PUT, COUNT + " FOR UPDATE" * locks, SET_COUNT, "BEGIN", "COMMIT")
+        get, pair, put, count, set_count, begin, commit = (
+            client.prepare(sql.format(bucket)) for sql in statements
+        )
+
+        def value_of(key: tuple[Any]) -> Any:
+            row = get(key).fetchone()
+            return row and row[0]
+
+        def replace_all(rows: Iterable[tuple[Any, Any]]) -> None:
+            begin()
+            # If all transactions lock rows in the same order, there are no deadlocks.
+            for row in sorted(rows, key=itemgetter(0)) if locks else rows:
+                put(row)
+            commit()
+
+        def increment(number: tuple[int]) -> None:
+            begin()
+            (value,) = count(number).fetchone()
+            set_count((value + 1, *number))
+            commit()
+
+        self.gets.append(client.retried(value_of))
+        self.pairs.append(client.retried(lambda keys: pair(keys).fetchall()))
+        self.puts.append(client.retried(put))
+        self.batches.append(client.retried(replace_all))
+        self.updates.append(client.retried(increment))
+
+
+ADAPTERS = AdaptersMap(psycopg.adapters)
+"""Conversions of a worker's values. In results, all types except numbers and bool are text."""
+ADAPTERS.register_dumper(int, Int8BinaryDumper)
+for _type in psycopg.postgres.types:
+    ADAPTERS.register_loader(_type.array_oid, TextLoader)
+    if _type.name not in ("bool", "int2", "int4", "int8", "oid", "float4", "float8"):
+        ADAPTERS.register_loader(_type.oid, TextLoader)
 
 
 class PostgresSession:
-    """Connection of the parent process that looks up names in the schema.
+    """Connection in autocommit mode that looks up names in the schema."""
 
-    Another thread can cancel a running query by `interrupt`.
-    """
-
-    def __init__(self, connection: Connection, schema: str, pulse: Pulse) -> None:
+    def __init__(self, connection: Connection, schema: str, pulse: Pulse = lambda: None) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse
-        self.close, self.answer = connection.close, answer
+        self.close, self.answer = connection.close, dialect.answer
         self.run(f"SET search_path = {schema}, pg_catalog; SET application_name = {schema}")
 
     def interrupt(self) -> None:
         with suppress(psycopg.Error):
-            self.connection.cancel_safe(timeout=CANCEL_S)
+            self.connection.cancel_safe(timeout=5.0)
 
     def run(self, sql: str) -> None:
         self.connection.execute(sql.encode())
@@ -260,10 +301,7 @@ class PostgresSession:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
-        """Begin a read-only transaction with a snapshot.
-
-        If the load's transactions are serializable, the snapshot is consistent with a serial order of them.
-        """
+        """Begin to read a snapshot, which fits a serial order of the load's serializable transactions."""
         self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
@@ -272,19 +310,114 @@ class PostgresSession:
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         return self.connection.execute(sql.encode(), tuple(params) or None).fetchall()
 
-    def end(self) -> None:
+    def rollback(self) -> None:
         with suppress(psycopg.OperationalError):  # A lost connection has no transaction.
             self.connection.rollback()
+
+    end = rollback
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
         result = self.connection.pgconn.prepare(b"", number_parameters(sql)[0].encode())
         error = error_from_result(result) if result.error_message else None
-        if error and error.sqlstate not in UNTYPED:
+        if error and error.sqlstate not in dialect.UNTYPED:
             raise error
 
 
-# Connection data for the user's programs: a URL, and the environment variables of libpq. The URL has no
-# password, because it appears in commands and messages.
+class PostgresClient(PostgresSession):
+    """Connection of a worker. A serialization failure counts as BUSY_SNAPSHOT."""
+
+    def __init__(self, case: Case, schema: str) -> None:
+        self.busy = self.busy_snapshot = 0
+        self._case, self._schema = case, schema
+
+    def connect(self, bucket: int = 0) -> PostgresClient:
+        connection = connect(dsn_of(self._case), f"cannot open {self._schema}", context=ADAPTERS)
+        connection.prepared_max = None  # By default psycopg forgets all but 100 statements.
+        super().__init__(connection, self._schema)
+        timeout_ms = max(1, self._case.settings.busy_timeout_ms)  # 0 would mean to wait without a limit.
+        for name, value in (*requested(self._case), ("lock_timeout", timeout_ms)):
+            self.run(f"SET {name} = '{value}'")
+        return self
+
+    def prepare(self, sql: str) -> Callable[..., Any]:
+        """Return a function that runs a statement with binary parameters, prepared at the first call."""
+        run = psycopg.RawCursor(self.connection).execute
+        return lambda params=(): run(sql.encode(), params, prepare=True, binary=True)
+
+    def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
+        """Return a function that runs a statement with parameters like :name. Its argument has the values."""
+        text, names = number_parameters(sql)
+        cursor: Any = psycopg.RawCursor(self.connection)
+
+        def run(values: Mapping[str, Any]) -> Any:
+            try:
+                params = [_as_literal(values[name]) for name in names]
+            except KeyError as error:
+                raise UndefinedParameter(f"the variable :{error.args[0]} has no value") from None
+            return cursor.execute(text, params, prepare=True)
+
+        return run
+
+    reads = runs
+
+    def names(self, sql: str) -> Callable[[Mapping[str, Any]], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
+        run = self.runs(sql)
+
+        def read(values: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+            cursor = run(values)
+            return [column.name for column in cursor.description], cursor.fetchall()
+
+        return read
+
+    def retried(self, call: Operation) -> Operation:
+        """Return an operation that repeats `call` after a busy error, until the busy time-out."""
+        clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
+
+        def attempt_until_done(params: Any) -> Any:
+            started_s = clock()
+            while True:
+                try:
+                    return call(params)
+                except Exception as error:
+                    self.rollback()
+                    # The caller counts the last error.
+                    if clock() - started_s >= timeout_s or not self.was_busy(error):
+                        raise
+
+        return attempt_until_done
+
+    def was_busy(self, error: BaseException) -> bool:
+        code = getattr(error, "sqlstate", None)
+        self.busy_snapshot += code == dialect.SERIALIZATION_FAILURE
+        self.busy += code in dialect.BUSY and code != dialect.SERIALIZATION_FAILURE
+        return code in dialect.BUSY
+
+    def busy_counts(self) -> tuple[int, int]:
+        return self.busy, self.busy_snapshot
+
+    def effective(self) -> dict[str, str]:
+        settings = ", ".join(f"current_setting({name!r})" for name in dialect.REPORTED)
+        (values,) = self.rows(f"SELECT {settings}")
+        return dict(zip(dialect.REPORTED, values, strict=True))
+
+
+def number_parameters(sql: str) -> tuple[str, list[str]]:
+    """Return a statement with $1, $2, ... instead of its :name parameters, and their names in order."""
+    text, names = "", list[str]()
+    for token in POSTGRES.tokens(sql):
+        is_name = token.kind == "parameter" and token.text[0] == ":"
+        names += [token.text[1:]] * is_name
+        text += f"${len(names)}" if is_name else token.text
+    return text, names
+
+
+def _as_literal(value: Any) -> Any:
+    """Return a value that psycopg sends with the type that the same literal would have in SQL."""
+    if isinstance(value, float):
+        return Decimal(str(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Int4(value) if -(2**31) <= value < 2**31 else Int8(value)
+    return value
 
 
 VARIABLES = {
@@ -292,28 +425,21 @@ VARIABLES = {
     for option in Conninfo.get_defaults()
     if option.keyword and option.envvar
 }
-"""Environment variables of libpq, PostgreSQL's client library, by keyword of the connection string."""
+"""Environment variables of libpq, by keyword of the connection string."""
 SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Return all keywords of a connection string with their values, and the password.
-
-    Keywords that the environment or a service file sets are included.
-    """
-    connection = PGconn.connect(dsn.encode())
-    try:
-        info = psycopg.ConnectionInfo(connection)
-        return {**info.get_parameters(), "password": info.password}
-    finally:
-        connection.finish()
+    """Connect; return the values of libpq's keywords, also from the environment or a service file."""
+    with closing(psycopg.connect(dsn)) as connection:
+        return {**connection.info.get_parameters(), "password": connection.info.password}
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
-    """Return the data with which a user's program connects to the schema on the server.
+    """Return the data with which a user's program connects to the schema.
 
-    `parts` are the values of libpq's keywords. Transactions start at the isolation level `isolation`, unless
-    the program sets another level.
+    `parts` are the values of libpq's keywords. `isolation` is the default isolation level. The URL has no
+    password, because it appears in commands and messages.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation != AS_SET:

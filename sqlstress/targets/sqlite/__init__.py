@@ -1,4 +1,4 @@
-"""SQLite as a target: drivers, files, settings, file space, damage, and a simulated disk."""
+"""SQLite as a target: drivers, files, settings, file space, damage and locks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class SqliteTarget(Target):
     DESCRIPTORS = 6
     """Descriptors per file of the parent, which needs more than a worker.
 
-    The parent's idle connection has the database, the WAL and the wal-index open. The connection that checks
-    the data has the database and the WAL open. An earlier connection may have left the database open: SQLite
-    does not close the descriptor of a file while the same process holds a lock on the file.
+    The parent's idle connection has three files open: database, WAL and wal-index. The connection of the
+    checks has two. SQLite may keep the database open for an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
@@ -82,8 +81,7 @@ class SqliteTarget(Target):
         return f"SQLite {library} ({binding})"
 
     def describe(self, driver: str) -> SqliteBuild:
-        """Return a description of the driver's SQLite library, with the rate of gets in a short in-memory
-        measurement."""
+        """Return a description of the driver's SQLite library, with its rate of gets from memory."""
         from pathlib import Path
 
         from sqlstress.report import SqliteBuild

@@ -1,11 +1,10 @@
-"""Retries of operations that SQLite refuses, and the count of its BUSY answers.
+"""Retries of transactions that SQLite refuses, and the count of its BUSY answers.
 
-SQLite's busy handler waits for locks. It does not wait where waiting cannot help: a transaction that has read
-and then wants to write may get BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
+SQLite's busy handler does not wait if that cannot help: a transaction that has read and then writes may get
+BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
 
-Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that the retries of all
-workers together have about the same rate for every number of workers. The sleep after the first attempt is
-the longest, and later sleeps are shorter: a worker that has waited for long retries more often.
+Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that all workers
+together retry at about the same rate. A worker that has waited for long sleeps for shorter times.
 """
 
 from __future__ import annotations
@@ -23,23 +22,19 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry, in seconds, if LARGEST_MEAN_S and SMALLEST_MEAN_S allow it."""
+"""Mean sleep before a retry, in seconds, within the next two bounds."""
 LARGEST_MEAN_S = 0.7e-3
-"""Upper bound of the mean sleep, in seconds, for each worker of the case: 4 workers have 4 times this
-bound."""
+"""Upper bound of the mean sleep, in seconds per worker: 4 workers have 4 times this bound."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Lower bound of the mean sleep, in seconds, for each worker of the case."""
+"""Lower bound of the mean sleep, in seconds per worker."""
 FIRST_FACTOR = 2.0
 """Mean of the sleep after the first attempt, as a multiple of the mean sleep."""
 MAX_ATTEMPTS = 8
-"""Number of attempts after which the mean sleep would have shrunk to 0, if MIN_MEAN_S did not limit it."""
+"""Number of attempts after which the mean sleep has shrunk to its lower bound."""
 MIN_MEAN_S = 60e-6
-"""Lower bound to which the mean sleep shrinks with the number of attempts, in seconds, for each worker of the
-case."""
+"""Lower bound of the shrinking mean sleep, in seconds per worker."""
 SHORTEST_S = 50e-6
 """Shortest sleep, in seconds: the resolution of the systems' timers."""
-
-
 MAX_WAITS = 100
 """Maximum number of waits that are kept for each kind of failure, to compute their median."""
 
@@ -51,23 +46,23 @@ class Refusals:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
 
     def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
-        """Count a failure of the statement `sql`. `waited_s` is the time since the begin of its transaction,
-        in seconds."""
+        """Count a failure of `sql`. `waited_s` is the time since the start of its transaction, in seconds."""
         kind = sql, in_transaction, code
         totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
         totals[:] = totals[0] + 1, max(totals[1], waited_s)
         waits.append(waited_s)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
-        """Yield ((statement, whether it was in a transaction), (result code, number of failures, last waits,
-        longest wait)) for each kind of failure. Waits are in seconds."""
+        """Yield a pair for each kind of failure; waits are in seconds.
+
+        ((statement, whether it was in a transaction), (result code, count, last waits, longest wait)).
+        """
         for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
             yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
 
 
 class BusyRetries:
-    """Retries of one worker: its sleeps between attempts, and the number of its BUSY and BUSY_SNAPSHOT
-    answers."""
+    """Retries of one worker's transactions, and the numbers of its BUSY and BUSY_SNAPSHOT errors."""
 
     def __init__(
         self,
@@ -81,9 +76,9 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """(Statement with which the last attempt failed, whether it was in a transaction); None if unknown.
+        """Statement that failed last, and whether it was in a transaction; None if unknown.
 
-        An operation sets it when it fails, before the transaction is rolled back.
+        An operation sets this pair when it fails, before the transaction is rolled back.
         """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
@@ -93,18 +88,13 @@ class BusyRetries:
         self._clock = clock
 
     def interval(self, attempt: int) -> float:
-        """Return the time to sleep between the attempt with the number `attempt` and the next attempt, in
-        seconds. Attempts count from 0."""
+        """Return the time to sleep after an attempt, in seconds. Attempts count from 0."""
         jitter = 0.5 + self._random()
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def again(self, attempt: int, begun: float) -> bool:
-        """Sleep before the next attempt and return True; or return False if the timeout has passed since
-        `begun`.
-
-        `begun` is the time of the first attempt, in seconds of the clock.
-        """
+        """Sleep after an attempt and return True; or return False if the timeout has passed since `begun`."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -122,11 +112,9 @@ class BusyRetries:
         result_code: Callable[[BaseException], int | None],
         recover: Callable[[], None],
     ) -> Callable[[Any], Any]:
-        """Return the operation `call` with retries: the whole operation is repeated while SQLite answers
-        BUSY.
+        """Return an operation that repeats `call` while SQLite answers BUSY, until the timeout.
 
-        `result_code` returns SQLite's code of an exception. `recover` ends the transaction that a failed
-        attempt has left open. After the timeout the last error is raised.
+        `result_code` returns SQLite's code of an exception. `recover` rolls back a failed attempt.
         """
 
         def attempt_until_done(params: Any) -> Any:
@@ -155,7 +143,7 @@ class BusyRetries:
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the object for one worker's retries. The worker's number seeds the random part of its sleeps."""
+    """Return the retries of one worker, whose number seeds the random part of the sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

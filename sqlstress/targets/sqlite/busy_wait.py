@@ -1,4 +1,4 @@
-"""Measurement of how long SQLite's busy handler waits for a lock that is released after a moment.
+"""Measurement of the time that SQLite's busy handler waits for a lock that is soon released.
 
 A library built without HAVE_USLEEP sleeps whole seconds, and its compile options do not show this.
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 HELD_S = 0.05
 """Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Minimum wait, in seconds, at which the busy handler is considered to sleep whole seconds."""
+"""Wait, in seconds, from which on the busy handler is considered to sleep whole seconds."""
 _TIMEOUT_MS = 3000
 
 
 def measure_wait(driver: str, folder: Path) -> float:
-    """Return how long a writer waited for a lock that was held for HELD_S, in seconds.
+    """Return the time that a writer waited for a lock that was held for HELD_S, in seconds.
 
-    The function creates a database in `folder` for this measurement, and removes it.
+    A database in `folder` is created for this measurement, and removed.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:
@@ -39,7 +39,7 @@ def measure_wait(driver: str, folder: Path) -> float:
 
 
 def time_wait(holder: Connection, waiter: Connection) -> float:
-    """Return how long `waiter` waited for the write lock of `holder`, in seconds."""
+    """Return the time that `waiter` waited for the write lock of `holder`, in seconds."""
     waited_s = 0.0
 
     def wait() -> None:

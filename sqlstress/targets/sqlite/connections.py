@@ -30,28 +30,19 @@ if TYPE_CHECKING:
 
 
 class SqliteClient:
-    """One worker's connections to the files of a case, one file per bucket.
-
-    `connect` and `connect_all` open them.
-    """
+    """One worker's connections to the files of a case, one file per bucket."""
 
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """`worker` is the number of the worker. It only seeds the random sleeps before retries.
-
-        `watch` records operations that fail with BUSY; None if `--where` is off.
-        """
+        """The number `worker` seeds the sleeps before retries. `watch` is None without --where."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
         self._connections: list[Connection] = []
 
     def connect(self, bucket: int) -> Connection:
-        """Open a bucket's file with the case's settings.
-
-        Raises EnvironmentFailure if the file cannot be opened; the message names SQLite's result code.
-        """
+        """Open a bucket's file with the case's settings. Raises EnvironmentFailure with SQLite's code."""
         settings, path = self.case.settings, self._paths[bucket]
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
@@ -110,17 +101,13 @@ _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
-    """Return the statements that precede `sql` in a transaction of the key-value data. `begin` is the first
-    statement of this transaction."""
+    """Return the statements that precede `sql` in its transaction, which starts with `begin`."""
     earlier = {COMMIT: (PUT,), SET_COUNT: (COUNT,)}
     return (begin, *earlier.get(sql, ()))
 
 
 class SqliteStore(ClientStore):
-    """The key-value store of a worker, connected to every bucket.
-
-    Raises EnvironmentFailure if a bucket's file cannot be opened; the message names SQLite's result code.
-    """
+    """The key-value store of a worker, connected to every bucket. Raises EnvironmentFailure."""
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
@@ -181,11 +168,9 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# Access of the C extension to a driver's SQLite library, and to the connections that the driver opened. The C
-# extension is both a Python module and a loadable extension of SQLite. When it is loaded into a connection,
-# the driver's SQLite calls its entry point and passes the connection and the table of SQLite's functions. The
-# C extension must not bring a second SQLite library into the process: two libraries that use the same file
-# break each other's POSIX locks.
+# Access of the C extension to a driver's connections. The C extension is also a loadable extension of SQLite:
+# when a connection loads it, SQLite passes the connection and its table of functions. The C extension has no
+# SQLite of its own, because two libraries that use the same file break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
@@ -193,10 +178,9 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return the key-value store for the C loop.
+    """Return the key-value store for the C loop. `begin` is the mode of transactions, such as "immediate".
 
-    `begin` is the mode of multi-statement transactions, one of BEGINS. Raises EnvironmentFailure if a file
-    cannot be opened, with SQLite's result code in the message, or if the driver has no C loop on this system.
+    Raises EnvironmentFailure if a file cannot be opened, or if the driver has no C loop on this system.
     """
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
@@ -231,8 +215,7 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle with the functions of the driver's SQLite library. The connection of the handle is
-    already closed.
+    """Return a handle of a closed connection, for the functions of the driver's SQLite library.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """
@@ -246,10 +229,9 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Call `connect` to open connections; return the connections and their handles, in the same order.
+    """Open connections with `connect`; return the connections, and the handle of each.
 
-    A handle has the addresses with which the C extension uses a connection. If the C extension cannot use a
-    connection, close all connections and raise NativeUnavailable. An error of `connect` is raised as it is.
+    If the C extension cannot use a connection, close all connections and raise NativeUnavailable.
     """
     native = extension()
     native.handed_over()
@@ -299,9 +281,7 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    This function is for drivers whose connections cannot load an extension. It finds the functions of
-    Python's SQLite in the library of Python's `_sqlite3` module. Raises NativeUnavailable if the C extension
-    cannot be loaded in this way.
+    This is for a Python whose connections cannot load an extension. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -326,8 +306,7 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in a plan, as in loop.h. In this check the first statement is _ALL, and the others are
-not used."""
+"""Number of statements in a plan, as in loop.h. This check uses only the first."""
 
 
 class _ConnectionGroup(NamedTuple):
@@ -350,8 +329,8 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-    The function returns the number of rows if all rows are right; None if a row is wrong or C cannot check
-    the rows. `plan` has the parameters for the C code.
+    The function returns the number of rows, or None if a row is wrong or C cannot check the rows. `plan` has
+    the parameters for the C code.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -365,10 +344,9 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files and return the handles for the C extension; None if the C extension cannot use the
-    connections.
+    """Connect to all files and return handles; None if the C extension cannot use the connections.
 
-    The connections are also added to `connections`, so that the caller can close them even after an error.
+    Add each connection to `connections`, so that the caller can close all even after an error.
     """
     driver = load_driver(case.driver)
 

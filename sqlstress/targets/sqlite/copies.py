@@ -1,10 +1,7 @@
-"""Copies of a case's prepared files, which are restored for later trials, because copying is much faster than
-filling.
+"""Copies of a case's prepared files for later trials, because copying is much faster than filling.
 
-The databases are kept in memory. The WAL is larger and has no valid frame, so its file on the disk is used
-again. SQLite deletes the WAL when the last connection closes; to keep the file, `files.spare_wals` gives it a
-second name before. Each trial starts with the same bytes in each database, a WAL of the same size without a
-valid frame, and no other file.
+A copy has the databases in memory. Each WAL, which has no valid frame, stays on the disk: `files.spare_wals`
+gives it a second name before SQLite deletes the WAL. So each trial starts with equal files.
 """
 
 from __future__ import annotations
@@ -41,8 +38,7 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of the files that sqlstress created. If they have changed, another program has replaced
-        the files: then `restore` creates new files and does not overwrite the current ones."""
+        """Identities of the files. If another program has replaced a file, `restore` creates new files."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
         """Restore all database files from the copy; return the paths whose WAL must be created again.
@@ -66,16 +62,15 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options of the load. Cases with an equal key share the same files."""
+    """Return the case without the options of the load. Cases with an equal key share files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
 def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case into `copies`, and return the copy; None if the copy would be larger than
-    MOST.
+    """Copy the files of a case into `copies`, and return the copy; None if they are larger than MOST.
 
-    The WALs must have no valid frame, because only their sizes are stored. If there is not enough room for
-    the new copy, the oldest copies are removed.
+    The WALs must have no valid frame, because only their sizes are stored. To make room, remove the oldest
+    copies.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -109,9 +104,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file (the second name of the last WAL) to the WAL and invalidate its frames.
+    """Rename the spare file (second name of the last WAL) to the WAL, and invalidate its frames.
 
-    Return whether this succeeded. It fails unless the spare file has `size` bytes and no other name.
+    Return False if this fails, or if the spare file has another size or another name.
     """
     spare = _with_suffix(path, SPARE)
     try:

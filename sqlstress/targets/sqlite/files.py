@@ -24,10 +24,9 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. A rollback journal is not among them, because a
-connection opens the journal only in a transaction."""
+"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
 SPARE = "-spare"
-"""Suffix of the second name of a WAL's file, which keeps the file for the next trial."""
+"""Suffix of a second name (hard link) of a WAL, which keeps the WAL's file for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -49,7 +48,7 @@ def opened(case: Case, path: Path) -> Iterator[Connection]:
     """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
 
     Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
-    lock. Such an error says nothing about the data.
+    lock. Other errors of SQLite are raised as they are.
     """
     driver = load_driver(case.driver)
     try:
@@ -69,8 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings and these tables. Raises EnvironmentFailure or UsageError if a
-    setting has no effect."""
+    """Create a file with these tables. Raises EnvironmentFailure or UsageError if a setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -79,8 +77,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open a file as a worker does and commit once; return the settings that were read back after the
-    commit."""
+    """Open a file as a worker does and commit once; return the settings as read back after the commit."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -111,10 +108,9 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL's file a second name. The file then survives when the last connection deletes the WAL.
+    """Give each WAL's file a second name, under which it survives when the last connection deletes the WAL.
 
-    Errors are ignored, because some file systems have no hard links. Without a second name the WAL is created
-    again.
+    Ignore errors, because some file systems have no hard links.
     """
     from os import link
 
@@ -139,7 +135,7 @@ class SqliteTable:
         value_size: int,
         counters: int,
     ) -> None:
-        """`copies` keeps filled files for later trials; None means that each trial fills its files."""
+        """`copies` has filled files of earlier trials; None means that each trial fills its files."""
         self._case, self._settings, self._paths, self._copies = case, case.settings, paths, copies
         self._value_size, self._counters = value_size, counters
         self.stays = False
@@ -160,10 +156,10 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore them from the copy of an earlier trial. Then each WAL has its full size.
+        """Fill the files, or restore them from the copy of an earlier trial. `buckets` has each file's rows.
 
-        `buckets` has the rows of each file. An idle connection to each file stays open until the trial has
-        been verified, because SQLite deletes the WAL when the last connection closes.
+        An idle connection to each file stays open until the trial has been verified, because SQLite deletes
+        the WAL when the last connection closes.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -199,20 +195,16 @@ class SqliteTable:
                 self._grow_wal(path, self._idle[-1])
 
     def settle(self) -> None:
-        """Copy the content of the WALs into the database files for the checks, without a sync.
+        """Checkpoint the WALs for the checks, without a sync.
 
-        The idle connections stay open: without them, each connection that checks the data would create a WAL
-        and delete it.
+        The idle connections stay open, so that the connections of the checks do not create and delete a WAL.
         """
         for idle in self._idle:
             with suppress(Exception):  # The library may raise any error; the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections. Call it after all other connections have been closed.
-
-        The idle connections do not sync when they close, because the data is no longer needed.
-        """
+        """Close the idle connections, without a sync. Call it after all other connections were closed."""
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -230,10 +222,7 @@ class SqliteTable:
             return [(number, n) for number, n in connection.rows("SELECT id, n FROM counter ORDER BY id")]
 
     def fill_file(self, path: Path, rows: Iterable[Row]) -> Connection:
-        """Create and fill a file; return an idle connection, which has the WAL open and holds no lock.
-
-        Filling is not measured, so only its checkpoints sync.
-        """
+        """Create and fill a file; return an idle connection, which has the WAL open and holds no lock."""
         from dataclasses import replace
 
         fill_settings = replace(self._settings, synchronous="off", wal_autocheckpoint=0, fullfsync=None)
@@ -272,7 +261,7 @@ class SqliteTable:
         return idle
 
     def _insert(self, connection: Connection, rows: Iterable[Row]) -> None:
-        """Write the rows in several transactions, so that the WAL stays small and each step is short."""
+        """Write the rows in several transactions, so that the WAL stays small."""
         rows_per_transaction = max(1, _TRANSACTION_BYTES // (_KEY_BYTES + self._value_size))
         rows = iter(rows)
         for number, first in enumerate(rows):
@@ -283,11 +272,10 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite runs a checkpoint and restarts the WAL.
+        """Extend the WAL to the size at which SQLite checkpoints and restarts the WAL.
 
-        Without this, the workers would have to extend the WAL, which costs several times more than
-        overwriting it. SQLite ignores all bytes after the last valid frame, because old frames also remain at
-        the end of a restarted WAL.
+        For the workers, to extend the WAL would cost several times more than to overwrite it. SQLite ignores
+        all bytes after the last valid frame.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -307,17 +295,12 @@ def _checkpoint(connection: Connection) -> None:
     connection.rows("PRAGMA synchronous=off")
 
 
-# The databases of a trial after the preparation, and their changes by other programs since then. Verification
-# finds rows that another program wrote. The snapshot finds changes that verification cannot see: a deleted or
-# replaced database file, a lock that blocked all workers, a changed journal mode, an additional index or
-# trigger.
+# Changes by other programs that the verification of the rows cannot see: a replaced file, a lock that blocked
+# all workers, a changed journal mode, an additional index or trigger.
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""Pragmas whose values no worker changes.
-
-schema_version increases with each change of a table, an index or a trigger, and with VACUUM.
-"""
+"""Pragmas whose values no worker changes. Each change of the schema increases schema_version."""
 LOCK_TIMEOUT_MS = 1000
 """Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""
 
@@ -352,11 +335,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Return a change of a file by another program; None if there is none.
-
-        The change is a value of WATCHED_PRAGMAS that differs from `recorded`, a lock on the file, or damage
-        of the file.
-        """
+        """Return a value of WATCHED_PRAGMAS that differs from `recorded`, a lock, or damage; else None."""
         try:
             current = self._read_marks(path)
         except Exception as error:
@@ -373,8 +352,7 @@ class SqliteSnapshot:
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
-        """Return the values of WATCHED_PRAGMAS. The function holds the write lock, so that no other process
-        changes the values."""
+        """Return the values of WATCHED_PRAGMAS, read under the write lock."""
         with closing(load_driver(self._driver).connect(path, LOCK_TIMEOUT_MS)) as connection:
             connection.rows("BEGIN IMMEDIATE")
             marks = {name: str(connection.rows(f"PRAGMA {name}")[0][0]) for name in WATCHED_PRAGMAS}

@@ -12,7 +12,7 @@ from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import run_watched
-from sqlstress.targets.place import Definition, schema_differences
+from sqlstress.targets.place import Definition
 from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
@@ -24,13 +24,11 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems. SQLite returns this line and the first problem in one
-row."""
+"""First line of SQLite's output if there are problems, in one row with the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
-    """Run PRAGMA quick_check on every file, or PRAGMA integrity_check if `level` is "full". Return one Check
-    for all files."""
+    """Run PRAGMA quick_check on every file, or PRAGMA integrity_check if `level` is "full"."""
     tally = CheckCounter("integrity_check" if level == "full" else "quick_check")
     for path in paths:
         pulse()
@@ -44,26 +42,22 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If the pragma ended with an error, the function also reads the file without SQLite, to name the unreadable
-    pages and records.
+    If the pragma fails, also read the file without SQLite, to name the unreadable pages and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the result row that precedes an error. With a limit of 1 problem, SQLite returns
-        # the row and stops before the error.
+        # A binding may lose the row before an error. With a limit of 1 problem, SQLite stops after the row.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # If SQLite finds damage in rows only after the check of all pages, it reports nothing but the text
-    # MALFORMED.
+    # If SQLite finds damage only in rows, it reports nothing but MALFORMED.
     if error or MALFORMED in complaints:
         complaints += _unreadable(case, path, pulse)
     return complaints
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that the pragma reports, and the error with which the pragma ended; "" if it ended
-    without an error."""
+    """Return the problems that the pragma reports, and its error ("" without an error)."""
     rows: list[Row] = []
     error = ""
     try:
@@ -85,7 +79,7 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return the faults that sqlstress finds when it reads the file's pages and records without SQLite."""
+    """Return the faults in the file's pages and records, which are read without SQLite."""
     complaints = []
     try:
         with opened(case, path) as connection:
@@ -100,29 +94,14 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
     return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
 
 
-def schema_check(case: Case, paths: Sequence[Path], created: Sequence[Definition], pulse: Pulse) -> Check:
-    """Check that every file has exactly the definitions that were created at the start of the trial.
-
-    SQLite's integrity check does not notice a changed definition.
-    """
-    tally = CheckCounter("schema")
-    for path in paths:
-        pulse()
-        tally.checked += len(created)
-        for complaint in schema_differences(created, schema(case, path)):
-            tally.problem(f"the schema of {path.name} {complaint}")
-    return tally.check()
-
-
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return the definitions of the schema in a file, as `definitions` does."""
+    """Return the definitions of the schema in a file, oldest first."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return the definitions of the schema, oldest first. Each definition is (label, SQL), and the label has
-    the number, type, name and table of the object."""
+    """Return (label, SQL) for each object of the schema. The label has its number, type, name and table."""
     # The columns are read as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
@@ -133,14 +112,8 @@ def definitions(connection: Connection) -> list[Definition]:
     ]
 
 
-# The folder of user programs in a trial: all files in it belong to the trial.
-
-
 def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
-    """Return the database files in a folder and its subfolders, except for `without`.
-
-    The first bytes of a file show whether it is a database.
-    """
+    """Return the database files in a folder and its subfolders, except for `without`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return [path for path in files if path not in without and _is_database(path)]
 

@@ -1,13 +1,11 @@
 """The holders of a database's locks, read from the system without SQLite and without taking a lock.
 
-fcntl(F_GETLK) returns the process whose lock would conflict with a given lock of this process, and does not
-take the lock. If several processes share a lock, it returns only one of them; on Linux, /proc/locks lists all
-of them. It does not return locks of the calling process. With a WAL, the locks are byte ranges of the
-wal-index (-shm); with a rollback journal, byte ranges of the database file.
+SQLite locks byte ranges: of the wal-index (-shm) in WAL mode, else of the database file. For a byte range,
+fcntl(F_GETLK) returns one process that holds a lock, but never the calling process. On Linux, /proc/locks
+lists all processes that share a lock.
 
-On POSIX a process that opens and closes a database file drops the locks of its own connections to the file.
-So use this module in a process without connections, such as `sqlstress watch`. `LockedFile` refuses a file
-that its own process has already open.
+On POSIX a process that closes a database file drops the locks of its own connections to the file. So use this
+module in a process without connections, such as `sqlstress watch`.
 
 Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
 """
@@ -40,30 +38,22 @@ else:
 WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "missing"
 """States of a database at one moment.
 
-WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index, because no process has the file open, or
-only a process in exclusive mode. ROLLBACK: a mode with a rollback journal. EMPTY: a file of 0 bytes. MISSING:
-no file.
+WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index: no process has the file open, except
+perhaps one in exclusive mode. ROLLBACK: a mode with a rollback journal. EMPTY: a file of 0 bytes.
 """
-WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = LOCKS = (
-    "write",
-    "exclusive",
-    "pending",
-    "read",
-    "checkpoint",
-    "recovery",
-)
+WRITE, EXCLUSIVE, PENDING = "write", "exclusive", "pending"
+READ, CHECKPOINT, RECOVERY = "read", "checkpoint", "recovery"
 """Names of the locks.
 
-Write: no other process can write (with a rollback journal: RESERVED). Exclusive: no other process can read or
-write. Pending: a writer waits for the end of readers, and no new reader can begin. Read: a transaction reads.
+WRITE: no other process can write (with a rollback journal: RESERVED). EXCLUSIVE: no other process can read or
+write. PENDING: a writer waits for the end of readers, and no new reader can begin. READ: a transaction reads.
 """
 
 _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123, 5
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""Offset of a byte in the file header, value of this byte in WAL mode, and a struct that reads the change
-counter from the file header."""
+"""In the file header: offset of a version, its value in WAL mode, and the format of the change counter."""
 _HEADER = 28
 # Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
@@ -77,7 +67,7 @@ class Lock(NamedTuple):
     """A lock, held by one process at one moment."""
 
     name: str
-    """Name of the lock, one of LOCKS."""
+    """Name of the lock, such as WRITE."""
     pid: int
     """ID of the process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
     slot: int = 0
@@ -96,7 +86,7 @@ class LockSample(NamedTuple):
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
-    """Number of different files that have existed at the path so far."""
+    """Number of different files seen at the path so far."""
 
 
 def lacking() -> str | None:
@@ -107,12 +97,12 @@ def lacking() -> str | None:
 
 
 class _File:
-    """The current file at a path, opened for reading. If another file replaces it, the new file is opened."""
+    """The current file at a path, open for reading."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.opened = 0
-        """Number of different files that have existed at the path so far."""
+        """Number of different files seen at the path so far."""
         self.identity = (0, 0)
         self._descriptor = -1
 
@@ -122,7 +112,7 @@ class _File:
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the current file at the path, unless it is open already; return whether a file exists."""
+        """Open the current file at the path, unless it is already open; return whether a file exists."""
         try:
             status = self.path.stat()
             if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
@@ -165,8 +155,7 @@ class _File:
         return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close the file. Closing drops all locks of this process on the file, but this process holds
-        none."""
+        """Close the file, and so drop any lock of this process on the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -176,15 +165,11 @@ class LockedFile:
     """A database that other processes use. It is observed without a write or a lock."""
 
     def __init__(self, path: Path) -> None:
-        """Open the database.
-
-        Raises UsageError if the file is no database, EnvironmentFailure if it is unreadable.
-        """
+        """Raise UsageError if the file is no database, and EnvironmentFailure if it is unreadable."""
         if lack := lacking():
             raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
-        # SQLite puts the WAL and the wal-index next to the file itself, and not next to a symbolic link to
-        # the file.
+        # SQLite puts the wal-index next to the file itself, not next to a symbolic link to the file.
         resolved = path.resolve()
         _refuse_own(resolved)
         check_database(path)
@@ -247,7 +232,7 @@ class LockedFile:
         return tuple(Lock(name, pid) for name, pid in pids.items() if pid is not None)
 
     def readers(self) -> tuple[Lock, ...]:
-        """Return the current read locks of the WAL with all holders; empty if the system does not list locks.
+        """Return all holders of the WAL's read locks; empty if the system does not list locks.
 
         Call it rarely: while Linux makes the list, no process can lock any file.
         """
@@ -262,11 +247,11 @@ class LockedFile:
         return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
-        """Return the size of the WAL, in bytes; 0 if there is none."""
+        """Return the size of the WAL, in bytes; 0 if there is no WAL."""
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether a rollback journal exists that has changes to roll back."""
+        """Return whether the database has a rollback journal that must be rolled back."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -276,9 +261,9 @@ class LockedFile:
 
 
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
-    """Yield the read locks on a wal-index with all holders, from /proc/locks.
+    """Yield the read locks on a wal-index, with all holders; nothing on other systems than Linux.
 
-    Yield nothing on other systems than Linux. `identity` is the device and inode number of the wal-index.
+    `identity` is the device and inode number of the wal-index.
     """
     if sys.platform != "linux":
         return
@@ -292,16 +277,12 @@ def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether the database has a rollback journal that must be rolled back: the journal exists, and
-    its header is neither zeroed nor truncated."""
+    """Return whether a rollback journal exists whose header is neither zeroed nor truncated."""
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")
     except OSError:
         return False
-
-
-# The check whether a file can be watched.
 
 
 def check_database(path: Path) -> None:
@@ -326,8 +307,7 @@ def _forbidden(path: Path, error: OSError) -> str:
 
 
 def _refuse_own(path: Path) -> None:
-    """Raise UsageError if this process has the database open, because watching would drop the process's
-    locks."""
+    """Raise UsageError if this process has the database open: watching would drop this process's locks."""
     with suppress(OSError):
         database = path.stat()
         for name in Path("/dev/fd").iterdir():
@@ -340,26 +320,23 @@ def _refuse_own(path: Path) -> None:
                     )
 
 
-# Samples of a lock: the times at which they are taken, and the lengths of holds estimated from them.
+# Estimates of how long a lock was held, from samples.
 
 
 class TimedSample(NamedTuple):
-    """A sample of the locks of a database, with the times before and after it. Times are in seconds from the
-    start of sampling."""
+    """A sample of a database's locks. Times are in seconds from the start of sampling."""
 
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read. The time between `asked_s` and `answered_s` may include time in
-    which this process did not run."""
+    """Time just after the locks were read. It may be much later, if this process did not run in between."""
     look: LockSample
 
 
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
-    """Yield `rate` samples per second, without end; sleep until each sample is due. `look` reads the locks.
+    """Yield `rate` samples per second, without end. `look` reads the locks.
 
-    Each sample is taken at a random time in its interval. At regular times, samples could coincide with a
-    rhythm of the watched programs.
+    The time of each sample in its interval is random, because the watched programs may have a rhythm.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()
@@ -374,7 +351,7 @@ def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSam
 
 @dataclass(slots=True)
 class HoldTracker:
-    """The successive holds of a lock by one process, or by any process, estimated from samples."""
+    """Number and length of the periods in which a lock was held, estimated from samples."""
 
     samples: int = 0
     times: int = 0
@@ -391,15 +368,14 @@ class HoldTracker:
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
         """Add a sample in which the lock was held; `before_s` is the field `asked_s` of the previous sample.
 
-        `changes` is the counter of commits; None if unknown. If it differs from its value in the previous
-        sample, a transaction was committed in between, so a new hold has begun.
+        `changes` is the counter of commits, or None if unknown. If the counter has changed since the previous
+        sample, the lock was released in between.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # The hold began between `before_s`, just before the previous sample, and the answer of this
-            # sample.
+            # The hold began between the previous sample and the answer of this sample.
             self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:

@@ -1,11 +1,9 @@
-"""Processes that have a database file open, with the WAL that each of them uses, which may be deleted.
+"""Processes that have a database file open, and the WAL that each of them uses, which may be deleted.
 
-Locks alone do not show these processes. A connection without a transaction holds no lock of the wal-index. A
-connection whose WAL was deleted holds its locks on files that no other process can reach. Linux lists the
-open files of a process in /proc/PID/fd, also deleted files.
+Locks do not show a connection without a transaction, nor a connection whose WAL was deleted. Linux lists the
+open files of each process, also deleted files, in /proc/PID/fd.
 
-On POSIX a process drops its locks on a file when it closes any descriptor of the file. So this module opens
-no file: it reads links, and `stat` follows them.
+This module opens no file, because on POSIX a process that closes a file drops its locks on the file.
 """
 
 from __future__ import annotations
@@ -24,10 +22,10 @@ _PROCESSES = Path("/proc")
 _MOUNTS = Path("/proc/self/mountinfo")
 _DELETED = " (deleted)"
 SAME, DELETED, OTHER = "same", "deleted", "other"
-"""WAL that a process uses, compared with the WAL at the watched path.
+"""WAL that a process uses.
 
-SAME: the same WAL. DELETED: the process's WAL or wal-index is a deleted file. OTHER: the WAL next to another
-name of the database.
+SAME: the WAL at the watched path. DELETED: a deleted WAL, or a WAL with a deleted wal-index. OTHER: the WAL
+next to another name of the database.
 """
 
 Identity = tuple[int, int]
@@ -41,14 +39,13 @@ class Opener(NamedTuple):
     name: str
     """Path under which the process opened the database file."""
     wal: str = SAME
-    """WAL that the process uses: SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
+    """SAME, DELETED or OTHER; SAME also if the process has no WAL open."""
     wal_bytes: int = 0
     """Size of the WAL that the process has open, in bytes; 0 if `wal` is SAME."""
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted, and not only the wal-index: a process that closes normally also has
-    a deleted wal-index open for a moment."""
+    """Whether the WAL itself is deleted. A normal end of a process deletes only the wal-index at first."""
 
 
 class Openers(NamedTuple):
@@ -56,7 +53,7 @@ class Openers(NamedTuple):
 
     seen: tuple[Opener, ...]
     hidden: int
-    """Number of processes whose open files we may not read."""
+    """Number of processes whose open files sqlstress may not read."""
 
 
 class OpenFile(NamedTuple):
@@ -74,9 +71,9 @@ class OpenFile(NamedTuple):
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the processes that have the database file open; None if the system does not list open files.
+    """Return the other processes that have a file open; None if the system does not list open files.
 
-    `database` is a path without symbolic links. The calling process is left out.
+    `database` is a path without symbolic links.
     """
     if sys.platform != "linux":
         return None
@@ -120,7 +117,7 @@ def files_in(folder: Path) -> Iterator[OpenFile]:
 def _opener(
     pid: int, files: list[OpenFile], path: str, file: Identity | None, wal: Identity | None
 ) -> Opener | None:
-    """Return the process if it has the database file open, else None.
+    """Return the process if it has the database open, else None.
 
     `file` and `wal` are the identities of the files at the watched path.
     """
@@ -146,11 +143,10 @@ def _opener(
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
-    """Return the number of hard links of the file, and whether the file itself is a mount point; 0 and False
-    if the file is missing.
+    """Return the number of hard links of a file (0 if it is missing), and whether it is a mount point.
 
-    A file with several hard links, or a mounted file, has several names. SQLite keeps a separate WAL next to
-    each name, so processes that use different names do not see each other's commits.
+    In both cases the file may have several names. SQLite keeps a separate WAL next to each name, so processes
+    that use different names do not see each other's commits.
     """
     try:
         links = database.stat().st_nlink

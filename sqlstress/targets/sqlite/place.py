@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """One process's access to the files of a case.
-
-    In addition to the methods of a Place, it has the paths of the files, and opens the files for SQL.
-    """
+    """One process's access to the files of a case."""
 
     stores: Literal[True] = True
 
@@ -50,8 +47,6 @@ class SqlitePlace(Place):
         """Paths of the database files, by bucket."""
         self._table: SqliteTable | None = None
         self._watch: ShimRecorder | None = None
-
-    # The recording of time for `--where`, and pauses inside SQLite.
 
     def watch(self, trace: Any, process: int) -> ShimRecorder:
         from sqlstress.targets.sqlite.shim import ShimRecorder
@@ -80,7 +75,7 @@ class SqlitePlace(Place):
     # Methods for a worker.
 
     def client(self, worker: int) -> SqliteClient:
-        """Return a worker's client. The client is not connected yet."""
+        """Return a worker's client, which is not connected yet."""
         return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
@@ -96,12 +91,10 @@ class SqlitePlace(Place):
         return native_store(self.client(worker), begin)
 
     def seal(self) -> Seal:
-        # A user program may close its last connection at any time, and SQLite deletes the WAL then.
-        suffixes = (
-            files.OPEN_SUFFIXES[:1]
-            if self.case.settings.journal_mode == pragmas.KEPT
-            else files.OPEN_SUFFIXES
-        )
+        suffixes: Sequence[str] = files.OPEN_SUFFIXES
+        if self.case.settings.journal_mode == pragmas.KEPT:
+            # When a user program closes its last connection, SQLite deletes the WAL.
+            suffixes = suffixes[:1]
         return Seal(path.with_name(path.name + suffix) for path in self.paths for suffix in suffixes)
 
     # Methods for the parent.
@@ -149,18 +142,22 @@ class SqlitePlace(Place):
         return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
 
     def _other_databases(self) -> list[Path]:
-        """Return the databases that a user program created in the trial's folder, except for the buckets.
-
-        The result is empty if the trial has no folder of its own.
-        """
+        """Return further databases that a user program created in the trial's own folder."""
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        from sqlstress.targets.sqlite.integrity import schema_check
+        """Check the definitions: SQLite's integrity check does not notice a changed one."""
+        from sqlstress.targets.place import check_schemas
+        from sqlstress.targets.sqlite.integrity import schema
 
-        return schema_check(self.case, self.paths, created, pulse)
+        def schemas() -> Iterator[tuple[str, Sequence[Definition]]]:
+            for path in self.paths:
+                pulse()
+                yield f"the schema of {path.name}", schema(self.case, path)
+
+        return check_schemas(created, schemas())
 
     def space(self, pulse: Pulse) -> Space:
         """Return the space that each b-tree takes in the first bucket's file."""
@@ -214,8 +211,7 @@ class SqlitePlace(Place):
             pragmas.apply(connection, settings)
             connection.rows(f"PRAGMA user_version={connection.rows('PRAGMA user_version')[0][0]}")
             pragmas.check(settings, pragmas.read_back(connection, settings))
-            # In RESTART mode the checkpoint does not shrink the WAL, so workers need not extend the WAL
-            # again.
+            # This mode does not shrink the WAL, so that workers need not extend the WAL again.
             connection.rows("PRAGMA wal_checkpoint(RESTART)")
 
 
@@ -262,8 +258,7 @@ class SqliteReader(_ParentConnection):
 
 
 class SqliteMaker(_ParentConnection):
-    """A connection of the parent that creates data, without syncs: its commits need not survive a power
-    failure."""
+    """A connection of the parent that creates data, without syncs."""
 
     def __init__(self, driver: str, connection: Connection, pulse: Pulse) -> None:
         super().__init__(driver, connection)

@@ -1,7 +1,6 @@
-"""Access to the VFS shim. A VFS is SQLite's interface to the system's files. The shim is C code that wraps a
-VFS: it records times and locks, and makes pauses.
+"""Access to the VFS shim: C code that wraps SQLite's interface to files (VFS).
 
-`--where` shows the recorded times.
+The shim records times and locks, which `--where` shows, and makes pauses for tests.
 """
 
 from __future__ import annotations
@@ -17,11 +16,9 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NativeUnavailable, extension
 from sqlstress.targets.sqlite.connections import driver_handle
 
-# The shared memory of 64-bit words in which each process records its time; native/where.h describes its
-# layout.
-# All times are in ns, of the clock that all processes of the machine share. The sums have only the time
-# inside the window. The ring has the newest spans (periods in which a process did one thing); when the ring
-# is full, new spans overwrite the oldest.
+# Each process records its time in shared memory of 64-bit words; native/where.h describes the layout. Times
+# are in ns of the machine's clock. The first words are sums over the measured window. After them comes a ring
+# of spans (periods in which a process did one thing). In a full ring, new spans overwrite the oldest.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -31,19 +28,18 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Sampling interval: one in STATEMENTS_PER_SAMPLE statements is timed."""
+"""Number of statements of which one is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
-"""Kinds of spans (periods in which a process did, held or waited for one thing). ALONE means an exclusive
-lock."""
+"""Kinds of spans. ALONE means an exclusive lock."""
 
 MAX_SPANS = 1 << 15
 MAX_BYTES = 64 << 20
-"""Maximum size of the memory in which all processes together record their time, in bytes."""
+"""Maximum size of the memory of all processes together, in bytes."""
 
 
 def room(processes: int) -> int:
-    """Return the maximum number of spans that the memory of each of `processes` processes can hold."""
+    """Return the number of spans for which each of `processes` processes has memory."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
@@ -51,7 +47,7 @@ class Span(NamedTuple):
     """A period in which one process did, held or waited for one thing. Times are in ns."""
 
     process: int
-    """Number of the process, from 1: first the workers, then the companions (additional processes)."""
+    """Number of the process: 1 is the first worker. Companions (additional processes) follow the workers."""
     begin: int
     end: int
     kind: int
@@ -85,7 +81,7 @@ class SpanArea:
         return self[SYNCING_WAL] + self[SYNCING_DATABASE] + self[SYNCING_JOURNAL]
 
     def spans(self) -> list[Span]:
-        """Return the process's spans that are still in the ring, oldest first."""
+        """Return the spans that are still in the ring, oldest first."""
         count = min(self[SPANS], self.room)
         first = self[SPANS] % self.room if self[SPANS] > self.room else 0
         begins, ends, tags = (
@@ -99,8 +95,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns, after which no span is missing: the ring has all spans that ended later, because it
-        overwrites the oldest spans."""
+        """Time, in ns: no span that ended later was overwritten."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -116,14 +111,12 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time. Create the recorder before opening a database, at most once per
-    process."""
+    """Recorder of this process's time in connections opened later. Create it at most once per process."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """Record the time of all connections that are opened from now on.
+        """`words` is the shared memory of all processes; `process` is the number of this process, from 1.
 
-        `words` is the shared memory of all `processes` processes. `process` is the number of this process,
-        from 1. Raises EnvironmentFailure if recording is impossible.
+        Raises EnvironmentFailure if recording is impossible.
         """
         self._area = SpanArea(words, process, processes)
         try:
@@ -136,22 +129,17 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Function of the C code that records that an operation has failed with BUSY, so that the operation
-        no longer waits for a lock."""
+        """Function of the C code that records that an operation failed with BUSY, and waits no longer."""
         self.end = self._native.where_end
-        """Function of the C code that records that all operations are done. Spans that have not ended get the
-        end of the window."""
+        """Function of the C code that ends open spans with the window. Call it after all operations."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
         self._area.words[CLOSES] = closes_ns
 
 
-# Pauses at the calls of SQLite's VFS, by a schedule.
-
-
 SIDES = 2
-"""Number of places for a pause around a VFS call: before the call and after the call."""
+"""Number of places for a pause around a call of the VFS: before it and after it."""
 LENGTH_COUNT = 256
 """Number of pause lengths in a schedule. Each pause draws one of these lengths."""
 
@@ -159,9 +147,8 @@ LENGTH_COUNT = 256
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. Each
-    length is at least `shortest_ns` and at most `longest_ns`; the logarithms of the lengths are distributed
-    uniformly.
+    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. The
+    logarithms of the lengths of pauses are distributed uniformly.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
@@ -169,8 +156,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses in all connections that this process opens from now on. `words` is the schedule of the
-    pauses.
+    """Make pauses in all connections that this process opens later. `words` is from `schedule`.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

@@ -1,5 +1,4 @@
-"""Observer that samples a database's WAL during a load. It may run in a process that has a connection to the
-database."""
+"""Observer that samples a database's WAL during a load. Its process may have connections to the database."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Samples of a WAL. The wal-index stays open until `close`, because closing it drops the locks of this
-    process."""
+    """Samples of a WAL. The wal-index stays open, because closing it drops the locks of this process."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -34,8 +32,7 @@ class WalObserver:
                 self._peak = state
 
     def _open_index(self) -> OpenIndex | None:
-        """Return the wal-index; None if it is unreadable. Open it again if it was deleted and created since
-        the last sample."""
+        """Return the current wal-index, or None if it is unreadable."""
         try:
             if self._identity != (identity := self._identity_now()):
                 self.close()
@@ -46,15 +43,14 @@ class WalObserver:
         return self._index
 
     def _identity_now(self) -> tuple[int, int]:
-        """Return device and inode of the index. Raises OSError."""
+        """Return the device and inode number of the wal-index. Raises OSError."""
         status = self._database.with_name(f"{self._database.name}-shm").stat()
         return status.st_dev, status.st_ino
 
     def end(self) -> None:
-        """Close the index, if possible. Call it when the load has ended, before the data is examined.
+        """Close the wal-index if it was deleted, so that it takes no space, and always on Windows.
 
-        A deleted index can be closed, and takes space on the disk until then. On Windows no open file can be
-        deleted.
+        Call it after the load. On Windows an open file could not be deleted.
         """
         identity = None
         with suppress(OSError):
@@ -63,16 +59,14 @@ class WalObserver:
             self.close()
 
     def close(self) -> None:
-        """Close the wal-index. Call it after the connections of this process were closed, unless the file of
-        the wal-index was deleted."""
+        """Close the wal-index. Unless it was deleted, close the connections of this process before."""
         if self._index:
             with suppress(OSError):
                 self._index.close()
         self._index = self._identity = None
 
     def use(self) -> WalUse | None:
-        """Return the sizes of the WAL, and its numbers of frames, at the peak and at the end; None if there
-        was no sample."""
+        """Return the sizes of the WAL at the peak and at the end; None if there was no sample."""
         peak, end = self._peak, self._end
         if not peak or not end:
             return None

@@ -1,10 +1,10 @@
 """The state of a WAL, read from the wal-index without SQLite.
 
-The wal-index is the file with the suffix -shm. The wal-index shows how many frames of a WAL are valid. The
-size of the WAL does not show this, because the file is used again after a checkpoint.
+The wal-index (suffix -shm) has the number of valid frames of a WAL. The size of the WAL does not show this
+number, because SQLite overwrites the WAL after a checkpoint.
 
-On POSIX a process that opens and closes a database's files drops the locks of its own connections. So a
-process with connections, such as a worker, must use OpenIndex and nothing else of this module.
+On POSIX a process that closes a database's file drops the locks of its own connections. So a process with
+connections may use only OpenIndex of this module.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -28,8 +28,7 @@ _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
 LENGTH = 2 * _HEADER.size + _BACKFILLED.size + _MARKS.size
-"""Size of the two headers, nBackfill and aReadMark together, in bytes. The next bytes are those that SQLite
-locks."""
+"""Size of the two headers, nBackfill and aReadMark together, in bytes."""
 _ATTEMPTED_AT = 128
 """Offset of nBackfillAttempted, the number of frames that a checkpoint has begun to copy."""
 _TRIES = 20
@@ -44,21 +43,19 @@ class WalIndex(NamedTuple):
     checkpointed: int
     """Number of frames that checkpoints have already copied into the database file (nBackfill)."""
     salt: int
-    """First salt of the WAL. The salt grows by 1 modulo 2^32 each time the WAL restarts, so an equal salt
-    means that the WAL did not restart."""
+    """First salt of the WAL, which changes each time the WAL restarts."""
     page_size: int
     """Size of a database page, in bytes."""
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Number of frames that a reader can see, for each of the five read locks that the reader may hold
-    (aReadMark)."""
+    """For each of the five read locks, the number of frames that its readers can see (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
     """Return the state of the WAL; None if the wal-index is missing, or keeps changing.
 
-    Do not call it in a process with a connection to the database: it closes the wal-index.
+    Call it only in a process without a connection to the database, because it closes the wal-index.
     """
     try:
         with closing(OpenIndex(database)) as index:
@@ -74,9 +71,8 @@ class OpenIndex:
         """Open the wal-index. Raises OSError or ValueError if the wal-index is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
         self._words = None
-        # Other processes map the file into their memory. On Windows only a mapping is sure to show their
-        # changes. Elsewhere a mapping would be a danger: if a process that has lost its locks truncates the
-        # file, SIGBUS ends all processes that read the mapping.
+        # On Windows only a mapping is sure to show the changes that other processes make in their mappings.
+        # Elsewhere SIGBUS would end this process if another process truncated a mapped file.
         if sys.platform == "win32":
             self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
 
@@ -100,8 +96,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open, because the function reads without locks. It ignores the
-    checksums, because the dead process may have written only a part of the header.
+    Call it while no process has the wal-index open. Checksums are ignored, because the dead process may have
+    written only a part of the header.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -123,12 +119,11 @@ def wal_bytes(database: Path) -> int:
 
 
 def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
-    """Return a consistent state, read twice without a lock; None after _TRIES failures."""
+    """Return a state that two reads without a lock confirm; None after _TRIES failures."""
     previous = None
     for _ in range(_TRIES):
         current = parse(read_bytes())
-        # The checksums do not cover nBackfill. It belongs to the header if the WAL did not restart between
-        # the two reads, because a restart sets it to 0 just after it has written the header.
+        # The checksums do not cover nBackfill. A restart of the WAL sets it to 0 just after the header.
         if (
             previous
             and current
@@ -144,8 +139,7 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Return the state of a WAL from the first LENGTH bytes of a wal-index; None if the two headers differ or
-    a checksum is wrong."""
+    """Return the state in the first LENGTH bytes of a wal-index; None if the headers are inconsistent."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]

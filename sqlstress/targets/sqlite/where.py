@@ -1,5 +1,4 @@
-"""The analysis of a trial's time for `--where`: pure functions of the shared memory that the processes of the
-trial have filled.
+"""Analysis of the times that the processes of a trial have recorded in shared memory, for `--where`.
 
 A span is a period in which one process did, held or waited for one thing.
 """
@@ -36,16 +35,12 @@ from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.sqlite import shim as recording
 from sqlstress.targets.sqlite.shim import Span, SpanArea
 
-# The lock holders during a wait: the waits of one process are intersected with the spans in which other
-# processes held the lock.
-
-
 BLOCKS = {
     recording.WAIT_WRITE: recording.HOLD_WRITE,
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""Kind of the holds that block a wait, by kind of the wait."""
+"""For each kind of wait for a lock, the kind of hold (a span with the lock) that causes the wait."""
 _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
@@ -55,7 +50,7 @@ class Blocked(NamedTuple):
     process: int
     """Number of the process that held the lock."""
     what: str
-    """Activity of this process: commit, sync, checkpoint or read."""
+    """Activity of the process that held the lock: commit, sync, checkpoint or read."""
     begin: int
     end: int
 
@@ -100,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded that they held the same exclusive lock at the same time."""
+        """Return whether two processes recorded to have held one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -109,11 +104,11 @@ class TrialSpans:
         return False
 
     def waits_of(self, process: int, begin: int, end: int) -> list[Span]:
+        """Return the waits of a process that lie within an interval."""
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return the syncs or the checkpoints of a process in an interval, clipped to the interval. `kind` is
-        SYNC or CHECKPOINT."""
+        """Return a process's spans of the kind SYNC or CHECKPOINT, clipped to an interval."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
@@ -124,19 +119,17 @@ class TrialSpans:
                 yield from row.over(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
-        """Yield the parts of a wait in which other processes held the lock, each part with the activity of
-        the lock holder.
+        """Yield the parts of a wait in which other processes held the lock, with their activities.
 
-        If several readers held the lock at once, each reader has its own part. Syncs in a checkpoint count as
-        checkpoint.
+        If several readers held the lock at once, each reader has its own part. A sync in a checkpoint counts
+        as checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # If a checkpoint and a sync begin at the same time, the checkpoint comes first, so that it covers
-            # its syncs.
+            # A checkpoint comes before a sync with the same begin, so that it covers its syncs.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -162,24 +155,20 @@ def covered_ns(stretches: Iterable[Span | Blocked]) -> int:
     return total
 
 
-# The slowest operations: their time by cause, the lock holders, and a picture of the slowest operation.
-
-
 MIN_OPERATIONS = 100
 """Minimum number of operations for which the slowest 1% is at least one operation."""
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of parts into which the time of the picture is divided. If the gap between two spans is shorter than
-a part, the spans are merged."""
+"""Number of steps of the picture of the slowest operation; gaps shorter than a step are closed."""
 WAIT = "wait"
-"""Activity of a span in the picture, in addition to commit, sync, checkpoint and read."""
+"""Activity of a process that waits for a lock, in the picture of the slowest operation."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
-    """Return the time of the slowest 1% of operations, by cause.
+    """Return the time of the slowest 1% of operations, by cause; None for fewer than MIN_OPERATIONS.
 
-    Return None if there are fewer than MIN_OPERATIONS operations. `operations` are sorted, the slowest first.
+    `operations` are sorted, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -227,8 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the picture of the operation `worst`: the activities of all processes on the operation's file
-    while the operation ran."""
+    """Return the activities of all processes on the file of the operation `worst`, while it ran."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -245,14 +233,13 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes on the operation's file, during the operation."""
+    """Yield the activities of all processes on the file of the operation `worst`, while it ran."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
             yield Blocked(wait.process, WAIT, wait.begin, wait.end)
     for kind in BLOCKS:
-        # Process 0 does not exist. So the other processes, which block its wait, are all processes that held
-        # the lock.
+        # Process 0 does not exist, so its wait is blocked by every process that held the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
         for span in seen.doing(number, recording.CHECKPOINT, begin, end):
@@ -260,7 +247,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
 
 
 def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
-    """Merge neighbouring intervals whose gap is at most `gap` ns; return the resulting intervals."""
+    """Return the intervals, sorted, with gaps of at most `gap` ns closed."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(stretches):
         if merged and low - merged[-1][1] <= gap:
@@ -270,27 +257,21 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
     return merged
 
 
-# The workers' time by cause.
-
-
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of the time that are divided later: waits for locks, and the time inside SQLite and the binding
-together."""
+"""Parts of a worker's time that `split` divides further: waits for locks, and the rest inside SQLite."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words in the shared memory with the samples of a part: the sampled time, and the part of the sampled time
-in which the process waited for a processor."""
+"""Words of the shared memory, by part: the sampled time, and how much of it waited for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause.
+    """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
 
-    Return None if no worker finished, or if recorded spans contradict each other. `words` is the shared
-    memory of all `processes` processes: the workers, and the companions (additional processes), which may
-    also hold locks.
+    `words` is the shared memory of all `processes` processes. After the workers, these are companions
+    (additional processes), which may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -305,8 +286,7 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
         )
         for worker in complete
     ]
-    # Operations of the workers, the slowest first. An operation counts only if the rings still have all spans
-    # from its begin on.
+    # An operation counts only if no span since its begin was overwritten.
     operations = sorted(
         (
             operation
@@ -329,9 +309,8 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the time that a worker spent on each cause in its window, in ns.
 
-    The sum of these times is the length of the window. `harness_ns` is the time in which the code of
-    sqlstress ran. `held_share`, from 0 to 1, is the share of the worker's waits for locks in which another
-    process held the lock.
+    The sum of these times is the length of the window. `harness_ns` is the time of sqlstress's own code.
+    `held_share`, from 0 to 1, is the share of the waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -348,11 +327,10 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Subtract from each part the time in which the process waited for a processor; add this time as a part
-    of its own.
+    """Return the parts without the time spent waiting for a processor, which becomes a part of its own.
 
-    In a part in which the process also sleeps, samples show the time in which it waited for a processor. The
-    rest of this time is distributed over the other parts, in proportion to their lengths.
+    For parts in which the process may sleep (_SAMPLED), samples show this time. The rest of this time is
+    taken from the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -369,7 +347,7 @@ def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, in
 
 
 def held_share(seen: TrialSpans, process: int) -> float:
-    """Return the share of a worker's waits for locks in which another process held the lock, 0 to 1."""
+    """Return the share (0 to 1) of a worker's waits for locks in which another process held the lock."""
     total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
@@ -381,10 +359,9 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns; 0 if there is
-    none.
+    """Return the length of the longest wait that had not ended when the window closed, in ns, or 0.
 
-    Only the part of the wait inside the window counts, because the wait of a worker that died has no end.
+    Only the part inside the window counts, because the wait of a worker that died has no end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

@@ -15,7 +15,7 @@ from tests.targets.conftest import Open, any_case
 
 psycopg = pytest.importorskip("psycopg")
 
-from sqlstress.targets.postgres.client import PostgresClient  # noqa: E402
+from sqlstress.targets.postgres.place import PostgresClient  # noqa: E402
 
 
 @pytest.fixture

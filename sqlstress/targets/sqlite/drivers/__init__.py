@@ -1,5 +1,4 @@
-"""Drivers: Python bindings of SQLite. A driver is imported only when a case uses it, because some bindings
-are optional."""
+"""Drivers: Python bindings of SQLite. Some are optional, so a driver is imported when a case uses it."""
 
 from __future__ import annotations
 
@@ -27,16 +26,14 @@ Named = dict[str, Any]
 class Connection(Protocol):
     """One connection in true autocommit: the driver never begins a transaction by itself.
 
-    Several threads may use the connection, but only one at a time. The method `interrupt` is an exception: it
-    may be called while another thread uses the connection.
+    Only one thread at a time may use the connection, except for the method `interrupt`.
     """
 
     _connection: Any
     """The binding's own connection object."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the single value of the first row; None if there is no
-        row.
+        """Return a function of parameters that returns the first row's value, or None if there is no row.
 
         The function runs the statement to its end, so that no snapshot stays open.
         """
@@ -69,8 +66,7 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function with `arity` arguments. SQLite calls it for every row, because
-        the function is not registered as deterministic."""
+        """Register `call` as an SQL function with `arity` arguments, which is not deterministic."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -82,8 +78,7 @@ class Connection(Protocol):
         return bool(self._connection.in_transaction)
 
     def limit(self, category: int) -> int:
-        """Return the current value of a limit of this connection; `category` is a number of SQLite in
-        `sqlite_codes`."""
+        """Return the value of a limit of this connection; `category` is a number from `sqlite_codes`."""
 
     def interrupt(self) -> None:
         """Interrupt a statement that runs in another thread, so that it soon fails."""
@@ -104,7 +99,7 @@ class Driver(Protocol):
         """Return SQLite's extended result code of an exception; None if the exception is not from SQLite."""
 
     def versions(self) -> tuple[str, str]:
-        """Return the versions of the binding and of the SQLite library, as texts."""
+        """Return the versions of the binding and of the SQLite library."""
 
 
 def load_driver(name: str) -> Driver:
@@ -116,7 +111,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of the error with a remedy. For an error of SQLite the description names the
-    result code."""
+    """Return a description of the error with a remedy, and with the code of an error of SQLite."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

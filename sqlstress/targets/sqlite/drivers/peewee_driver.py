@@ -1,7 +1,6 @@
 """The driver peewee: an object-relational mapper on top of the standard library's binding.
 
-The user's application uses Peewee's `database` object. All other statements use the binding's connection
-directly, and so the same SQLite library as the driver sqlite3.
+The user's application uses Peewee's `database` object. All other statements use the binding directly.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return SQLite's extended result code of an exception; None if the exception is not from SQLite.
-
-    An exception of Peewee has the exception of the binding as its attribute `orig`.
-    """
+    """Return the code of an exception of the binding, which an exception of Peewee has as `orig`."""
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

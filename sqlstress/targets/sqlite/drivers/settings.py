@@ -1,5 +1,4 @@
-"""Settings as PRAGMAs. Settings are set, and read back after the first write; reports have the values that
-were read back."""
+"""Settings as PRAGMAs. Reports have the values that were read back after the first write."""
 
 from __future__ import annotations
 
@@ -13,26 +12,14 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Settings
 
 REPORTED = (
-    "journal_mode",
-    "synchronous",
-    "fullfsync",
-    "checkpoint_fullfsync",
-    "wal_autocheckpoint",
-    "page_size",
-    "cache_size",
-    "mmap_size",
-    "locking_mode",
-    "busy_timeout",
+    *("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint"),
+    *("page_size", "cache_size", "mmap_size", "locking_mode", "busy_timeout"),
 )
 KEPT = "kept"  # The same value as in sqlstress.report.case.
 
 _NAMED_LEVELS = {
-    "synchronous": (
-        "off",
-        "normal",
-        "full",
-        "extra",
-    ),  # A copy of SYNCHRONOUS, because workers do not import the module of SYNCHRONOUS.
+    # A copy of SYNCHRONOUS, whose module workers do not import.
+    "synchronous": ("off", "normal", "full", "extra"),
     "temp_store": ("default", "file", "memory"),
     "auto_vacuum": ("none", "full", "incremental"),
     "secure_delete": ("off", "on", "fast"),
@@ -44,9 +31,8 @@ _SWITCH = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "
 def requested_pragmas(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield (pragma, value) in the order in which the pragmas must be set.
 
-    The page size and auto_vacuum determine the format of the file, and cannot change in WAL mode, so they
-    come before the journal mode. The page size cannot change after auto_vacuum was set, so it comes first.
-    `synchronous` comes after the journal mode, because its meaning depends on the journal mode.
+    page_size cannot change after auto_vacuum was set, and neither can change in WAL mode. The meaning of
+    `synchronous` depends on the journal mode.
     """
     if settings.page_size is not None:
         yield "page_size", str(settings.page_size)
@@ -71,8 +57,7 @@ def apply(connection: Connection, settings: Settings) -> None:
 def read_back(connection: Connection, settings: Settings) -> dict[str, str]:
     """Return the effective value of every reported and every requested pragma, in lower case.
 
-    A number that has a name, such as a value of `synchronous`, becomes this name. A value is "" if SQLite
-    returns no row.
+    A number becomes its name, such as "full" for 2. A value is "" if SQLite returns no row.
     """
     names = dict.fromkeys((*REPORTED, *(name for name, _ in settings.pragmas)))
     rows = {name: connection.rows(f"PRAGMA {name}") for name in names}
