@@ -24,8 +24,15 @@ GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
 """Set by .ci/run, which has installed what tests need."""
 MAY_SKIP = "needs Linux and root"
-WORKERS = 3
-"""More than most machines have cores: half of a test's time is waiting for disks and windows."""
+WORKERS = 4
+"""More than most machines have cores: a third of a test's time is waiting for disks and windows."""
+LONGEST = {
+    "test_gate_fails_for_a_slow_package_at_the_root",
+    "test_lmdb_is_installed_and_passes_its_tests_and_the_contract",
+    "test_tutorial_command_has_the_documented_exit_code_and_output",
+    "test_fleets_take_turns_on_a_machine_and_tls_needs_certificates",
+}
+"""Tests to begin with: at the end, one worker would run them while the others have nothing to do."""
 STRANGER = 64123
 """A user who owns nothing and runs nothing."""
 
@@ -72,7 +79,11 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark rows as `long` that are thorough in two tables: CI runs each with an everyday row of the other."""
+    """Put the longest tests first, and mark rows as `long` that are thorough in two tables.
+
+    CI runs each of those rows with an everyday row of the other table.
+    """
+    items.sort(key=lambda item: getattr(item, "originalname", item.name) not in LONGEST)
     for item in items:
         callspec = getattr(item, "callspec", None)
         if callspec and [mark.name for mark in callspec.marks].count("thorough") > 1:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
-import io
 import keyword
 import re
 import sqlite3
 import sys
-import tokenize
 from collections.abc import Iterator
 
 import pytest
 
 from sqlstress.experiment import all_experiments
-from tests.english import ROOT
+from tests.english import ROOT, STRING_OR_COMMENT, single_comments, statements
 
 PACKAGE = ROOT / "sqlstress"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -36,17 +34,16 @@ EXEMPT = {
 
 def texts(source: str) -> Iterator[str]:
     """Yield the comments of a file, and its string literals that are statements, such as docstrings."""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
-    for node in ast.walk(ast.parse(source)):
+    for _, _, text in single_comments(source):
+        yield text
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield str(node.value.value)
 
 
 def code_names(source: str) -> set[str]:
     """Return the identifiers of a file, and its string literals, such as keys and names of options."""
-    names = {token.string for token in tokenize.generate_tokens(io.StringIO(source).readline)}
+    names = set(WORD.findall(STRING_OR_COMMENT.sub("", source)))
     literals = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     return names | {text for text in literals if isinstance(text, str)}
 

@@ -49,8 +49,8 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     """Run a command line in an empty folder; its output must contain no traceback."""
     monkeypatch.chdir(tmp_path)
 
-    def command(*arguments: str) -> Said:
-        code = run(arguments)
+    def command(*arguments: str | Path) -> Said:
+        code = run([*map(str, arguments)])
         said = Said(code, *capsys.readouterr())
         assert "Traceback" not in said.out + said.err
         return said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,26 +13,19 @@ from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
 from sqlstress.user_work import FAILED_STATEMENT
+from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.skipif(
     native_unavailable("sqlite3") is not None, reason="there is no C extension here"
 )
 
 
-def sqlstress(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sqlstress", *map(str, words)], capture_output=True, text=True, check=False
-    )
-
-
-def test_hunt_reports_its_rounds_and_leaves_no_file(tmp_path: Path) -> None:
+def test_hunt_reports_its_rounds_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     report = tmp_path / "hunt.json"
-    done = sqlstress(
-        "hunt", "--driver", "apsw", "--max-time", "1s", "--dir", tmp_path, "-o", report, "-o", "txt:-"
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing found." in done.stdout
+    done = cli("hunt", "--driver", "apsw", "--max-time", "1s", "--dir", tmp_path, "-o", report, "-o", "txt:-")
+    assert (done.code, done.err) == (0, "")
+    assert "Nothing found." in done.out
     hunt = json.loads(report.read_text(encoding="utf-8"))["hunt"]["found"]
     assert hunt["rounds"] >= 1 and hunt["operations"]["writer"] > 0 and hunt["found"] is None
     assert [path.name for path in tmp_path.iterdir()] == ["hunt.json"]
@@ -41,24 +33,24 @@ def test_hunt_reports_its_rounds_and_leaves_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.skipif(not has_wal_reset_bug(versions()[1]), reason="this SQLite has no known bug")
-def test_wal_reset_bug_is_found_and_named(tmp_path: Path) -> None:
+def test_wal_reset_bug_is_found_and_named(cli: Cli, tmp_path: Path) -> None:
     """SQLite may be patched here; if so, the hunt may find nothing."""
     report = tmp_path / "hunt.json"
-    done = sqlstress("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)
-    assert done.returncode in (0, 1) and done.stderr == ""
+    done = cli("hunt", "--max-time", "60s", "--shrink-time", "1s", "--dir", tmp_path, "-o", report)
+    assert done.code in (0, 1) and done.err == ""
     hunt = json.loads(report.read_text(encoding="utf-8"))["hunt"]["found"]
-    assert bool(hunt["found"]) == bool(done.returncode)
+    assert bool(hunt["found"]) == bool(done.code)
     if hunt["found"]:
         assert hunt["known"] == WAL_RESET
         assert hunt["found"]["command"][:3] == ["sqlstress", "hunt", "--as-given"]
 
 
 @pytest.mark.thorough
-def test_doctor_hunts_in_the_folder_of_dir(tmp_path: Path) -> None:
+def test_doctor_hunts_in_the_folder_of_dir(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
-    done = sqlstress("doctor", "--hunt", "--driver", "apsw", "--dir", tmp_path)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert "Hunt         Nothing found." in done.stdout
+    done = cli("doctor", "--hunt", "--driver", "apsw", "--dir", tmp_path)
+    assert (done.code, done.err) == (0, ""), done.out
+    assert "Hunt         Nothing found." in done.out
     assert [*tmp_path.iterdir()] == []
 
 
@@ -96,13 +88,13 @@ TRUNCATES = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
-def test_hunt_in_a_program_reports_lost_locks_and_failed_statements(tmp_path: Path) -> None:
+def test_hunt_in_a_program_reports_lost_locks_and_failed_statements(cli: Cli, tmp_path: Path) -> None:
     program, report = tmp_path / "program.py", tmp_path / "hunt.json"
     program.write_text(PROGRAM + OPENS)
     words = ("hunt", "--max-time", "1s", "--no-pauses", "--dir", tmp_path, "-o", report, "-o", "txt:-")
-    done = sqlstress(*words, "app", program, "-c", "1", "--duration", "100ms")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (0, "")
+    done = cli(*words, "app", program, "-c", "1", "--duration", "100ms")
+    text = " ".join(done.out.split())
+    assert (done.code, done.err) == (0, "")
     assert "opened kv.db" in text and "Closing the file drops SQLite's locks" in text
     (run,) = json.loads(report.read_text(encoding="utf-8"))["runs"]
     sightings = run["trials"][0]["sightings"]
@@ -112,12 +104,14 @@ def test_hunt_in_a_program_reports_lost_locks_and_failed_statements(tmp_path: Pa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems may end the process in other ways")
 @pytest.mark.parametrize("command", [("app",), ("hunt", "--shrink-time", "0s", "app")], ids=["app", "hunt"])
-def test_bus_error_is_reported_with_cause_and_cure(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_bus_error_is_reported_with_cause_and_cure(
+    cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM + TRUNCATES)
     first, *more = command
-    done = sqlstress(first, "--dir", tmp_path, *more, program, "-c", "1", "--duration", "100ms")
-    text = " ".join(done.stdout.split())
-    assert done.returncode == 4
+    done = cli(first, "--dir", tmp_path, *more, program, "-c", "1", "--duration", "100ms")
+    text = " ".join(done.out.split())
+    assert done.code == 4
     assert "worker 1 was killed by SIGBUS (the -shm file was truncated under a live connection" in text
     assert "let no other code open or delete -shm" in text

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import math
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from sqlstress.cli.commands import run
 from sqlstress.cli.measure import moment_observer
+from sqlstress.experiments.watch import study
 from sqlstress.experiments.watch.spec import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
+from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 BEGIN = "import os, sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"
@@ -39,8 +42,9 @@ print(held / (time.perf_counter() - begun), n, flush=True)
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     path = tmp_path / "app.db"
-    make = "c.execute('PRAGMA journal_mode=wal'); c.execute('CREATE TABLE t (a)'); c.close()\n"
-    subprocess.run([sys.executable, "-c", BEGIN + make, str(path)], check=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=wal")
+        connection.execute("CREATE TABLE t (a)")
     return path
 
 
@@ -61,31 +65,27 @@ def command(*words: str | Path) -> list[str]:
     return [sys.executable, "-m", "sqlstress", "watch", *map(str, words)]
 
 
-def watch(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False)
-
-
-def test_process_with_a_long_write_lock_is_named_and_exits_1(database: Path) -> None:
+def test_process_with_a_long_write_lock_is_named_and_exits_1(database: Path, cli: Cli) -> None:
     report = database.with_name("watch.json")
     with process(database, HOLD) as holder:
-        done = watch(database, "--until-held", "300ms", "-o", report)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert f"FAILED: process {holder.pid}" in " ".join(done.stdout.split())
+        done = cli("watch", database, "--until-held", "300ms", "-o", report)
+    assert (done.code, done.err) == (1, "")
+    assert f"FAILED: process {holder.pid}" in " ".join(done.out.split())
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
     assert found["processes"][found["held_too_long"]]["pid"] == holder.pid
     assert 0.3 < found["seconds"] < 30
 
 
 @pytest.mark.thorough
-def test_shares_equal_the_holders_own_count_within_the_stated_error(database: Path) -> None:
+def test_shares_equal_the_holders_own_count_within_the_stated_error(database: Path, cli: Cli) -> None:
     report = database.with_name("watch.json")
     over = database.with_name("over")
     with process(database, BY_TURNS, str(over)) as holder:
-        done = watch(database, "--duration", "2.5s", "--quiet", "-o", report)
+        done = cli("watch", database, "--duration", "2.5s", "--quiet", "-o", report)
         over.touch()
         assert holder.stdout is not None
         own, turns = map(float, holder.stdout.readline().split())
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.code, done.out, done.err) == (0, "", "")
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
     (writer,) = (entry for entry in found["processes"] if entry["pid"] == holder.pid)
     share = writer["locks"][WRITE]["samples"] / found["samples"]
@@ -96,10 +96,10 @@ def test_shares_equal_the_holders_own_count_within_the_stated_error(database: Pa
 
 
 @pytest.mark.thorough
-def test_watch_waits_for_a_process_with_the_database_open(database: Path) -> None:
-    done = watch(database, "--duration", "1.2s")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0].endswith(f"no process has {database} open; waiting")
+def test_watch_waits_for_a_process_with_the_database_open(database: Path, cli: Cli) -> None:
+    done = cli("watch", database, "--duration", "1.2s")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[0].endswith(f"no process has {database} open; waiting")
     assert [path.name for path in database.parent.iterdir()] == ["app.db"]
 
 
@@ -142,12 +142,12 @@ sys.stdin.read()
 
 
 @pytest.mark.thorough
-def test_hundreds_of_processes_are_watched(database: Path) -> None:
+def test_hundreds_of_processes_are_watched(database: Path, cli: Cli) -> None:
     report = database.with_name("watch.json")
     with process(database, CROWD, "", stdin=subprocess.PIPE) as crowd:
-        done = watch(database, "--duration", "4s", "--quiet", "-o", report)
+        done = cli("watch", database, "--duration", "4s", "--quiet", "-o", report)
         crowd.communicate("")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.err) == (0, "")
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
     # The writers that were seen, and all readers (they pin the WAL) if the system lists them.
     assert len(found["processes"]) + found["others"] > (100 if sys.platform == "linux" else 5)
@@ -171,10 +171,10 @@ def test_file_on_a_network_file_system_is_watched_with_a_warning(
         pytest.param([Path(__file__).parent], "is not a file", marks=pytest.mark.thorough),
     ],
 )
-def test_unwatchable_file_is_a_one_line_error(words: list[str], message: str) -> None:
-    done = watch(*words)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert message in done.stderr and done.stderr.count("\n") == 1
+def test_unwatchable_file_is_a_one_line_error(words: list[str], message: str, cli: Cli) -> None:
+    done = cli("watch", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err and done.err.count("\n") == 1
 
 
 def test_page_replaces_the_last_page_and_is_erased_at_the_end(
@@ -214,26 +214,26 @@ while True:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
-def test_writer_into_a_deleted_wal_is_the_first_finding(database: Path) -> None:
+def test_writer_into_a_deleted_wal_is_the_first_finding(database: Path, cli: Cli) -> None:
     with process(database, LOSES_ITS_LOCKS) as writer:
-        done = watch(database, "--duration", "2s")
-    assert done.returncode == 1
-    text = " ".join(done.stdout.split())
+        done = cli("watch", database, "--duration", "1s")
+    assert done.code == 1
+    text = " ".join(done.out.split())
     assert f"FAILED: process {writer.pid}" in text and "is writing into a deleted WAL" in text
     assert "Nobody was seen" not in text and "No process had" not in text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of all processes")
-def test_writer_by_another_name_of_the_file_is_a_failure(database: Path) -> None:
+def test_writer_by_another_name_of_the_file_is_a_failure(database: Path, cli: Cli) -> None:
     other = database.with_name("other.db")
     other.hardlink_to(database)
     writes = (
         "print(1, flush=True)\nwhile True:\n    c.execute('INSERT INTO t VALUES (2)'); time.sleep(0.02)\n"
     )
     with process(database, writes), process(other, writes) as stranger:
-        done = watch(database, "--duration", "2s")
-    text = " ".join(done.stdout.split())
-    assert done.returncode == 1
+        done = cli("watch", database, "--duration", "1s")
+    text = " ".join(done.out.split())
+    assert done.code == 1
     assert f"FAILED: process {stranger.pid}" in text and other.name in text
     assert "The file has several names (hard links): 2." in text
 
@@ -260,20 +260,28 @@ while True:
 """
 
 
-def test_wal_that_a_long_reader_keeps_ends_the_watch_with_its_name(database: Path) -> None:
+@pytest.fixture
+def early_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a watch end with a cause of the WAL's size after its second step."""
+    monkeypatch.setattr(study, "CAUSE_S", 1.1)
+
+
+@pytest.mark.usefixtures("early_cause")
+def test_wal_that_a_long_reader_keeps_ends_the_watch_with_its_name(database: Path, cli: Cli) -> None:
     with process(database, READS) as reader, process(database, WRITES):
-        done = watch(database, "--until-wal", "5MB")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (1, "")
+        done = cli("watch", database, "--until-wal", "5MB")
+    text = " ".join(done.out.split())
+    assert (done.code, done.err) == (1, "")
     assert "FAILED: the WAL has reached 5.0 MB" in text
     assert f"Process {reader.pid}" in text and "cannot be checkpointed" in text
 
 
-def test_wal_that_overlapping_readers_keep_is_reported_as_such(database: Path) -> None:
+@pytest.mark.usefixtures("early_cause")
+def test_wal_that_overlapping_readers_keep_is_reported_as_such(database: Path, cli: Cli) -> None:
     with process(database, OVERLAPS) as readers, process(database, WRITES):
-        done = watch(database, "--until-wal", "30MB")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (1, "")
+        done = cli("watch", database, "--until-wal", "30MB")
+    text = " ".join(done.out.split())
+    assert (done.code, done.err) == (1, "")
     assert "no sample was without a reader" in text and f"process {readers.pid}" in text
 
 
@@ -287,6 +295,7 @@ print(1, flush=True); time.sleep(600)
 """
 
 
+@pytest.mark.usefixtures("early_cause")
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -296,33 +305,33 @@ print(1, flush=True); time.sleep(600)
     ],
     ids=["no checkpoint", "a large transaction", "an earlier load"],
 )
-def test_large_wal_without_readers_has_its_cause(code: str, reason: str, database: Path) -> None:
+def test_large_wal_without_readers_has_its_cause(code: str, reason: str, database: Path, cli: Cli) -> None:
     with process(database, code):
-        done = watch(database, "--until-wal", "4MB")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (1, "")
+        done = cli("watch", database, "--until-wal", "4MB")
+    text = " ".join(done.out.split())
+    assert (done.code, done.err) == (1, "")
     assert "FAILED: the WAL has reached 4.0 MB" in text and reason in text
 
 
-def test_holds_of_a_checkpoint_with_short_gaps_count_as_a_hold(database: Path) -> None:
+def test_holds_of_a_checkpoint_with_short_gaps_count_as_a_hold(database: Path, cli: Cli) -> None:
     with process(database, READS) as reader, process(database, RESTARTS) as replicator:
-        done = watch(database, "--until-held", "1500ms")
-    text = " ".join(done.stdout.split())
-    assert (done.returncode, done.stderr) == (1, "")
+        done = cli("watch", database, "--until-held", "1500ms")
+    text = " ".join(done.out.split())
+    assert (done.code, done.err) == (1, "")
     assert f"FAILED: process {replicator.pid}" in text and "with gaps of up to 100 ms" in text
     assert "because its checkpoint waited for a reader: process" in text
     assert f"a reader: process {reader.pid}" in text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="psutil lists mapped files of Linux and Windows")
-def test_sqlite_libraries_of_a_process_are_named(database: Path) -> None:
+def test_sqlite_libraries_of_a_process_are_named(database: Path, cli: Cli) -> None:
     pytest.importorskip("apsw")
     report = database.with_name("watch.json")
     with process(database, "import apsw\n" + HOLD) as holder:
-        done = watch(database, "--until-held", "100ms", "-o", report)
+        done = cli("watch", database, "--until-held", "100ms", "-o", report)
     found = json.loads(report.read_text(encoding="utf-8"))["watch"]["locks"]
     libraries = {Path(entry["file"]).parent.name for entry in found["processes"][0]["sqlite"]}
     assert found["processes"][0]["pid"] == holder.pid and "apsw" in libraries
-    assert "SQLite: " in done.stdout
+    assert "SQLite: " in done.out
     if len(libraries) > 1:  # else the sqlite3 module contains no library that is a file
-        assert "has mapped 2 SQLite libraries" in " ".join(done.stdout.split())
+        assert "has mapped 2 SQLite libraries" in " ".join(done.out.split())

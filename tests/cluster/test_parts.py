@@ -28,6 +28,7 @@ from tests.cluster.local_cluster import LONG, PATIENCE_S, PLAN
 from tests.drawing import CHARACTERS, examples
 from tests.engine.fakes import FakeClock
 from tests.engine.processes import environment
+from tests.rows import thorough
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:65535"])
@@ -60,8 +61,12 @@ def test_unencrypted_address_of_another_machine_is_refused(address: str) -> None
 
 @pytest.mark.parametrize(
     "greeting",
-    [b"SSH-2.0-OpenSSH_9.2p1\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"", b"\x01"],
-    ids=["ssh", "http", "nothing", "a byte"],
+    [
+        pytest.param(b"SSH-2.0-OpenSSH_9.2p1\r\n", id="ssh"),
+        thorough(b"HTTP/1.1 400 Bad Request\r\n\r\n", id="http"),
+        thorough(b"", id="nothing"),
+        thorough(b"\x01", id="a byte"),
+    ],
 )
 def test_another_server_is_refused_at_once(greeting: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -135,10 +135,11 @@ TREES = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 
 @pytest.fixture
 def limited_program() -> Iterator[tuple[str, ...]]:
-    """A program that runs sqlstress with half a core."""
+    """A program that runs sqlstress with half a core, which it gets also on a busy machine."""
     name = f"sqlstress-test-{os.getpid()}"
     for tree in TREES if sys.platform == "linux" else ():
         settings = {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"}
+        weights = {"cpu.weight": "10000", "cpu.shares": "102400"}
         group_folder = tree / name
         try:
             group_folder.mkdir()
@@ -148,6 +149,9 @@ def limited_program() -> Iterator[tuple[str, ...]]:
         try:
             for name_of_limit in limits:
                 (group_folder / name_of_limit).write_text(settings[name_of_limit])
+            for weight in weights:
+                if (group_folder / weight).exists():
+                    (group_folder / weight).write_text(weights[weight])
         except OSError:
             limits = []
         if limits:

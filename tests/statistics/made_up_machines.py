@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from statistics import median
+from typing import NamedTuple
 
 from sqlstress.statistics.search import SearchAnswer, answer, by_rate, next_rate
 
@@ -61,44 +62,26 @@ def overlap(first: SearchAnswer, second: SearchAnswer) -> bool:
     return all(end is None or low <= end for end in high)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Results of the searches on a machine."""
 
-    machine: str
-    cases: int
     agreeing: int
     """Number of cases whose five limits agree."""
     overlapping: int
     """Number of cases whose five answers all overlap."""
-    answers: int
-    """Number of searches that found both ends."""
-    covering: int
-    """Number of searches with the true limit between both ends."""
-    width: float
-    """Median ratio of the upper to the lower end."""
     windows: float
     """Median number of windows of a search."""
-    most: float
-    """90th percentile of the number of windows."""
 
 
 def row(machine: Machine, cases: int) -> Row:
     """Return the results of the searches of `cases` cases."""
-    agreeing = overlapping = covering = 0
-    widths, windows = list[float](), list[int]()
+    agreeing = overlapping = 0
+    windows: list[int] = []
     for case in range(cases):
         limit = Random(case).uniform(300, 20_000)
         results = [searched(machine, limit, 10 * case + number) for number in range(REPEATS)]
         limits = [result.about for result, _ in results if result.about]
         agreeing += len(limits) == REPEATS and max(limits) <= AGREE * min(limits)
-        overlapping += all(
-            overlap(result, second_result) for (result, _), (second_result, _) in combinations(results, 2)
-        )
+        overlapping += all(overlap(first, second) for (first, _), (second, _) in combinations(results, 2))
         windows += [count for _, count in results]
-        ends = [(result.holds, result.breaks) for result, _ in results if result.holds and result.breaks]
-        widths += [breaks / holds for holds, breaks in ends]
-        covering += sum(holds <= limit <= breaks for holds, breaks in ends)
-    most = sorted(windows)[int(0.9 * len(windows))]
-    counts = (agreeing, overlapping, len(widths), covering)
-    return Row(machine.name, cases, *counts, median(widths), median(windows), most)
+    return Row(agreeing, overlapping, median(windows))

@@ -142,12 +142,6 @@ class Wine:
             command, env=self.environment(), stdin=nothing, stdout=nothing, stderr=nothing, check=True
         )
 
-    def windows_path(self, path: Path) -> str:
-        """Return the Windows form of a path: on C: below the prefix's drive, otherwise on Z:."""
-        if path.is_relative_to(self.drive):
-            return str(PureWindowsPath("C:/", path.relative_to(self.drive)))
-        return str(PureWindowsPath("Z:/", path.relative_to("/")))
-
 
 def allow_descriptors() -> int:
     """Raise this process's soft limit of open files to its hard limit, and return that.

@@ -7,13 +7,38 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from sqlstress.experiments.hunt.result import BUILTIN_LOAD, Hunt
+from sqlstress.experiments.hunt.spec import Schedule
+from sqlstress.report import Check, Report, Verdict
 from sqlstress.show.endings import endings, exit_code
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.text import WIDTH, report_text
 from tests.drawing import examples
-from tests.example_report import assert_golden
-from tests.hunt_report import HUNT, IN_WORK, NOTHING, hunt_report
+from tests.example_report import assert_golden, corpus_report
 from tests.strategies import hunts
+
+_KEPT = corpus_report("hunt").results[BUILTIN_LOAD]
+assert isinstance(_KEPT, Hunt)
+assert _KEPT.found
+HUNT = _KEPT
+NOTHING = replace(HUNT, found=None, smallest=None, known=None, rounds=41, seconds=60.2)
+IN_WORK = replace(
+    HUNT,
+    work="app",
+    operations={"transfer": 812},
+    found=replace(
+        _KEPT.found,
+        verdict=Verdict((Check("checks after the load", "failed", 1, 1, ("there are 9,990",)),)),
+        schedule=Schedule(("write-lock",), 2, 0.005),
+        failed=0,
+    ),
+    smallest=None,
+)
+
+
+def hunt_report(hunt: Hunt = HUNT) -> Report:
+    """Return the report of a hunt."""
+    return replace(corpus_report("hunt"), results={BUILTIN_LOAD: hunt})
 
 
 @pytest.mark.parametrize(

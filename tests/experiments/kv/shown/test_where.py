@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from sqlstress.experiments.kv.load_findings import shares
 from sqlstress.experiments.kv.show_where import plots
-from sqlstress.report import Throttling
-from sqlstress.report.case import Arrivals
+from sqlstress.experiments.kv.spec import Checkpointing, Load
+from sqlstress.report import Run, Throttling
+from sqlstress.report.case import Arrivals, Case
 from sqlstress.report.results import (
     CHECKPOINT,
     COMMIT,
@@ -28,9 +30,25 @@ from sqlstress.report.results import (
 )
 from sqlstress.show.plots import Plot
 from sqlstress.show.text import report_text
-from tests.analysis.hand_made import findings, group, run
+from tests.analysis.hand_made import findings, group, run, trial
 from tests.drawing import examples
-from tests.where_report import ALONE, MS, SLOWEST, TOGETHER, run_with_time_shares, where_report
+from tests.example_report import corpus_report
+
+MS = 1_000_000
+where_report = partial(corpus_report, "where")
+"""One process, and three that wait for each other."""
+ALONE, TOGETHER = (where for each in where_report().runs if (where := each.trials[0].where))
+assert TOGETHER.slowest
+SLOWEST = TOGETHER.slowest
+
+
+def run_with_time_shares(*wheres: Where, processes: int = 3, checkpointer: str = "", **settings: Any) -> Run:
+    """Return a run whose passes have these times by cause."""
+    own = Load(where=True, checkpointing=Checkpointing(checkpointer) if checkpointer else None)
+    case = Case(spec=own)
+    case = replace(case, settings=replace(case.settings, **settings))
+    return run(1, processes, *(trial(where=where) for where in wheres), case=case)
+
 
 CODE = "slowest-operations"
 
