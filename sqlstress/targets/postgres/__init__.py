@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from sqlstress.errors import NotInstalled, UsageError, plainly
 from sqlstress.options.dsn import PACKAGE, Dsn
-from sqlstress.targets.place import Target
+from sqlstress.report.case import KEEP_JOURNAL_MODE, Case, Server
+from sqlstress.targets.place import Place, Target
 from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_text, programs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from sqlstress.report.case import Case, Server
-    from sqlstress.targets.postgres.place import PostgresPlace
-    from sqlstress.targets.views import ConnectionInfo
+from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
 """Maximum number of tables, because each connection prepares statements for each table."""
@@ -30,7 +25,7 @@ EACH, RESERVED = 4, 13
 class PostgresTarget(Target):
     DESCRIPTORS = 1
 
-    def open_place(self, case: Case, where: Path) -> PostgresPlace:
+    def open_place(self, case: Case, where: Path) -> Place:
         from sqlstress.targets.postgres.place import PostgresPlace
 
         return PostgresPlace(case, where)
@@ -40,8 +35,6 @@ class PostgresTarget(Target):
 
         Raises UsageError if the server cannot run the case, and NotInstalled if psycopg is missing.
         """
-        from sqlstress.report.case import KEEP_JOURNAL_MODE
-
         if find_spec("psycopg") is None:
             raise NotInstalled(case.driver, PACKAGE)
         if case.settings.synchronous == "extra":

@@ -61,8 +61,6 @@ def requested(case: Case) -> Iterator[tuple[str, str]]:
 
 
 # Codes of errors. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
-
-
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 """Codes of errors that another transaction causes, so that a retry may succeed."""

@@ -51,10 +51,8 @@ def opened(dsn: str, what: str, patience_s: float = 0.0) -> Iterator[Connection]
             raise EnvironmentFailure(f"{what}: {error_text(error)}.") from error
 
 
-_END_SESSIONS = (
-    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-    "WHERE application_name = %s AND pid <> pg_backend_pid()"
-)
+_END_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE application_name = %s AND pid <> pg_backend_pid()"""
 
 
 def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
@@ -71,10 +69,8 @@ def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
 
 
 COMMENT = '{"made_by": "sqlstress"}'
-_OURS = (
-    "SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s) "
-    "AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"
-)
+_OURS = """SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)
+AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"""
 _KEY = "(hashtextextended(%s, 0))"
 """SQL of the key of a schema's advisory lock; its parameter is the name of the schema."""
 
