@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
     from sqlstress.options.dsn import Dsn
     from sqlstress.report import Check, SqliteBuild, WorkerResult
     from sqlstress.report.case import Case, Server
-    from sqlstress.report.results import Where
+    from sqlstress.report.results import CheckCounter, Where
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.views import (
         Client,
@@ -52,15 +52,14 @@ def schema_differences(created: Sequence[Definition], present: Sequence[Definiti
 
 
 def check_schemas(
-    created: Sequence[Definition], present: Iterable[tuple[str, Sequence[Definition]]]
+    counter: CheckCounter,
+    created: Sequence[Definition],
+    present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Check that every schema has exactly the definitions `created`.
+    """Check, with a new counter, that every schema has exactly the definitions `created`.
 
     `present` yields the name of each schema, for messages, and its definitions.
     """
-    from sqlstress.report.results import CheckCounter
-
-    counter = CheckCounter("schema")
     for name, definitions in present:
         counter.checked += len(created)
         for difference in schema_differences(created, definitions):

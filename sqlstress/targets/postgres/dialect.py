@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from hashlib import blake2s
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.options.dsn import EXTRA, Dsn
-from sqlstress.report.case import Case
 from sqlstress.target import AS_SET
 from sqlstress.targets import views
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
 """Environment variable with the connection string of the temporary server, for the processes of sqlstress."""

@@ -30,10 +30,9 @@ _POLL_S = 0.02
 def connect(dsn: str, what: str, patience_s: float = 0.0, context: AdaptContext | None = None) -> Connection:
     """Return a connection in autocommit mode. Retry for `patience_s` seconds. Raises EnvironmentFailure."""
     until = time.monotonic() + patience_s
-    options: dict[str, Any] = {"connect_timeout": ANSWER_S, "client_encoding": "UTF8"}
     while True:
         try:
-            parts = {**options, **conninfo_to_dict(dsn)}
+            parts: Any = {"connect_timeout": ANSWER_S, "client_encoding": "UTF8", **conninfo_to_dict(dsn)}
             return psycopg.connect(**parts, autocommit=True, context=context)
         except psycopg.Error as error:
             if time.monotonic() >= until:
@@ -89,8 +88,7 @@ class Owner:
             _drop_ours(connection := self._locked(), self.schema)
             connection.execute(create.format(Identifier(self.schema), Literal(COMMENT)))
         except psycopg.Error as error:
-            text = f"cannot create the schema {self.schema}: {error_text(error)}."
-            raise EnvironmentFailure(text) from error
+            raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
         """Drop the schema if sqlstress created it. Raises ConnectionError; the next run tries again."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -19,7 +20,7 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.place import SERVER_FOLDER
 from sqlstress.targets.postgres.dialect import one_line, programs
 
-HOST, MAX_SOCKET_PATH, NOBODY = "127.0.0.1", 100, 65534
+HOST, MAX_SOCKET_PATH, NOBODY, START_S = "127.0.0.1", 100, 65534, 60
 INITDB = "-U sqlstress -E UTF8 --locale=C --no-sync -A scram-sha-256 --auth-local=trust --pwfile=../password"
 NO_CONSOLE = 0x08000000 if sys.platform == "win32" else 0  # So that Ctrl-C does not reach the server.
 
@@ -66,15 +67,14 @@ def guard(home: str, programs_folder: str, connections: str) -> None:
     if Popen([f"{programs_folder}/initdb", "-D", here, *INITDB.split()], **system).wait():
         return
     options = ("-D", here, "-N", connections, "-h", HOST, "-p", port, "-k", sockets)
-    server = Popen([f"{programs_folder}/postgres", *options], **system)
-    try:
-        while server.poll() is None:
-            with suppress(psycopg.OperationalError):
-                psycopg.connect(dsn, connect_timeout=10).close()
-                sys.stdout.write(json.dumps(dsn) + "\n")
-                sys.stdout.flush()
-                sys.stdin.read()
-                return
-    finally:
-        server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))
-        server.wait()
+    deadline_s = monotonic() + START_S
+    with Popen([f"{programs_folder}/postgres", *options], **system) as server:
+        try:
+            while server.poll() is None and monotonic() < deadline_s:
+                with suppress(psycopg.OperationalError):
+                    psycopg.connect(dsn, connect_timeout=10).close()
+                    os.write(sys.stdout.fileno(), json.dumps(dsn).encode() + b"\n")
+                    sys.stdin.read()
+                    return
+        finally:
+            server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))

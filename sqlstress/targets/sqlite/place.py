@@ -149,6 +149,7 @@ class SqlitePlace(Place):
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
         """Check the definitions: SQLite's integrity check does not notice a changed one."""
+        from sqlstress.report.results import CheckCounter
         from sqlstress.targets.place import check_schemas
         from sqlstress.targets.sqlite.integrity import schema
 
@@ -157,7 +158,7 @@ class SqlitePlace(Place):
                 pulse()
                 yield f"the schema of {path.name}", schema(self.case, path)
 
-        return check_schemas(created, schemas())
+        return check_schemas(CheckCounter("schema"), created, schemas())
 
     def space(self, pulse: Pulse) -> Space:
         """Return the space that each b-tree takes in the first bucket's file."""
