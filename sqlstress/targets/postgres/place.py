@@ -345,7 +345,7 @@ class PostgresClient(PostgresSession):
         return self
 
     def prepare(self, sql: str) -> Callable[..., Any]:
-        """Return a function that runs a prepared statement by libpq: a cursor takes twice as long for a get."""
+        """Return a function that runs a prepared statement by libpq: a cursor takes twice as long."""
         pgconn, name = self.connection.pgconn, str(next(self._numbers)).encode()
         _check(pgconn.prepare(name, sql.encode()))
         values, formats = Transformer(self.connection), [PyFormat.BINARY] * sql.count("$")
