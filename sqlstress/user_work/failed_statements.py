@@ -27,7 +27,7 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
-from sqlstress.user_work.call_costs import CallCosts
+from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -79,6 +79,10 @@ class History:
         self.name = ""
         """Name under which the database was opened."""
         self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
+        self.spans: deque[Span] = deque(maxlen=MAX_HISTORY)
+        """Begin and end of these statements."""
+        self.began_s = 0.0
+        """Time of `perf_counter` when the last statement outside of a transaction began, in seconds."""
         self.thread = 0
         """Thread that ran the last statement; 0 if there is none."""
         self.is_shared = False
@@ -109,6 +113,8 @@ class History:
         if connection.in_transaction:
             self.steps.append((sql, True, None))
             return None
+        self.end_transaction()
+        self.began_s = perf_counter()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # since the last transaction began
             self._recorder.costs.commits += 1
@@ -116,6 +122,17 @@ class History:
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
+
+    def end_transaction(self) -> None:
+        """Record the last transaction, which has ended, if it held the write lock for long."""
+        spans, steps = self.spans, self.steps
+        if not spans or not steps[-1][1] or spans[-1][1] - self.began_s < LONG_HOLD_S or self.is_shared:
+            return
+        first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
+        hold = hold_of([*steps][first:], [*spans][first:])
+        if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
+            self._recorder.add_hold(hold, steps[first])
+        self.began_s = spans[-1][1]
 
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement has changed."""
@@ -131,7 +148,8 @@ class History:
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at `begun`, a time of `perf_counter`."""
-        waited_s = perf_counter() - begun
+        self.spans.append((begun, perf_counter()))
+        waited_s = self.spans[-1][1] - begun
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
             if statement_kind(self.steps[-1][0]) == "commit":
@@ -139,6 +157,7 @@ class History:
             self._recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
+            self.spans.pop()
 
     def note_checkpoint(self, cursor: Any, begun: float) -> None:
         """Record the last statement, a checkpoint, as failed if its result says that it was busy.
@@ -200,6 +219,7 @@ class FailedStatements:
         is known only if the user's code calls the SQLite library directly.
         """
         self._failures = FailureCounter()
+        self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -252,6 +272,9 @@ class FailedStatements:
     def watch(self, connection: Any) -> History:
         """Return a new history for a connection that was just made."""
         history = History(self, connection)
+        for known in self._histories:
+            if not known.connection():
+                known.end_transaction()
         self._histories = [known for known in self._histories if known.connection()] + [history]
         return history
 
@@ -336,6 +359,12 @@ class FailedStatements:
                 return transaction
         return None
 
+    def add_hold(self, hold: Hold, first: Step) -> None:
+        """Record a long hold of the write lock. `first` is the first statement of its transaction."""
+        at = self.line_text(first[2])
+        self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
+        self._looks_up = True
+
     def check_left_open(self, call: str) -> None:
         """Record the transactions that this thread has open after a call of the user's function.
 
@@ -400,6 +429,8 @@ class FailedStatements:
         for history in self._histories:
             if history.opened_by:
                 self._end(history, was_committed=not history.failed_commit())
+            if not _is_in_transaction(history.connection()):
+                history.end_transaction()
         lost: Iterator[PlainObservation] = (
             (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
         )
@@ -407,7 +438,14 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
-        return [*self.costs.records(), *self._failures.records(), *self._open_records(), *statements, *lost]
+        return [
+            *self.costs.records(),
+            *self._failures.records(),
+            *self._open_records(),
+            *self.holds.records(),
+            *statements,
+            *lost,
+        ]
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():
@@ -515,10 +553,12 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
         history.use(sql, connection)
         begun = perf_counter()
         try:
-            return call(connection, *args)
+            result = call(connection, *args)
         except sqlite3.Error as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
+        return result
 
     class Watched(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -594,6 +634,7 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         except Exception as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
         if history.is_new:
             history.end_first(sql, begun)
         if step and is_checkpoint(sql):
@@ -628,6 +669,7 @@ def _recorded(
         except Exception as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
         if history.is_new:
             history.end_first(args[0] if args else "", begun)
         if step and is_checkpoint(step[0]):

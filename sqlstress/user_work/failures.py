@@ -203,6 +203,12 @@ def statement_kind(sql: str) -> str:
     return "read" if word in _READS else ""
 
 
+def takes_write_lock(sql: str) -> bool:
+    """Return whether a statement takes the write lock, unless its transaction has it."""
+    kind = statement_kind(sql)
+    return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
+
+
 def is_checkpoint(sql: str) -> bool:
     """Return whether a statement may run a checkpoint."""
     return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
@@ -220,12 +226,14 @@ def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction 
     or "" if unknown), the words of the statement that began the transaction, and the caller of it.
     """
     state, began, line = "", "", None
+    words: tuple[str, ...]
     for sql, was_open, at in steps:
         kind, words = statement_kind(sql), words_of(sql)
         if not was_open:
             state, line = "none", at
+            words = words[:1] if words[0] == "SAVEPOINT" else words
             began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
-        if kind == "write" or (kind == "begin" and words[1] in ("IMMEDIATE", "EXCLUSIVE")):
+        if takes_write_lock(sql):
             state = "written"
         elif kind == "read" and state != "written":
             state = "read"

@@ -14,7 +14,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -24,6 +24,8 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 MAX_CAUSES = 3
 """Maximum number of causes that are explained."""
 NS_PER_MS = NS_PER_S // 1000
+MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
+"""Minimum number of long holds, and shares of a process's time and of the holds outside of SQLite."""
 HELD_LONGER, WAITS_FOR_ITSELF = "held-longer", "waits-for-itself"
 """Names of rules."""
 
@@ -236,6 +238,39 @@ def wal_findings(group: Group) -> Iterator[Finding]:
         )
     if not statements:
         yield from growth
+
+
+def own_hold_findings(group: Group) -> Iterator[Finding]:
+    """Yield the statements whose transactions held the write lock for long, mostly outside of SQLite.
+
+    A single hold may be an accident of a busy machine, so it is left out.
+    """
+    kinds: dict[str, list[Sighting]] = {}
+    for run in group.runs:
+        for trial in run.trials:
+            for sighting in trial.sightings:
+                if sighting.topic == LONG_HOLD:
+                    kinds.setdefault(sighting.what, []).append(sighting)
+    for sql, found in list(kinds.items())[:MAX_CAUSES]:
+        longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
+        count = sum(sighting.count for sighting in found)
+        share = max(float(sighting.traits["share"]) for sighting in found)
+        outside = float(longest.traits["outside"])
+        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or outside < MIN_OUTSIDE:
+            continue
+        known = {
+            name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
+            for name in ("at", "began_at")
+        }
+        yield Finding(
+            sentences.long_hold,
+            statement=shortened(sql, 60),
+            count=count,
+            seconds=float(longest.traits["seconds"]),
+            outside=outside,
+            at=known["at"],
+            began_at=known["began_at"],
+        )
 
 
 def open_findings(group: Group) -> Iterator[Finding]:

@@ -53,6 +53,7 @@ from sqlstress.user_work.failures_view import (
     failure_findings,
     lock_losses,
     open_findings,
+    own_hold_findings,
     wal_findings,
 )
 from sqlstress.user_work.show import (
@@ -466,6 +467,7 @@ class AppShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
+        own_hold_findings,
         failure_findings,
         wal_findings,
         suspicion_findings,
