@@ -1035,7 +1035,10 @@ def left_open(
     beginning = f"begun by {began}{began_at}" if began else ""
     commit = f"COMMIT had returned {error}" if error else ""
     details = "; ".join(filter(None, (beginning, commit)))
+    ends = "COMMIT or ROLLBACK on every path"
+    if began == "SAVEPOINT":
+        ends = "RELEASE it on every path, also after ROLLBACK TO"
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
-        "returned within it. Nothing in it is durable before it commits: COMMIT or ROLLBACK on every path."
+        f"returned within it. Nothing in it is durable before it commits: {ends}."
     )

@@ -89,6 +89,8 @@ class History:
         """Whether several threads have used the connection."""
         self.opened_by = ""
         """Name of the user's function that left the transaction open first; empty if none is open."""
+        self.left_open = Transaction("", "", "")
+        """That transaction, as it was when this function returned."""
         self.open_calls = 0
         """Number of calls that have returned while this transaction was open."""
         self.statement_open_s: float | None = None
@@ -177,12 +179,17 @@ class History:
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
+        released = False
         for sql, _, _ in reversed(self.steps):
+            word, second = words_of(sql)
             if statement_kind(sql) == "commit":
                 return "commit"
-            if words_of(sql)[0] == "ROLLBACK" and words_of(sql)[1] != "TO":
+            if word == "ROLLBACK" and (released or second != "TO"):
                 return "rollback"
-        return ""
+            if released:
+                return "commit"
+            released = word == "RELEASE"  # It commits if SAVEPOINT began the transaction.
+        return "commit" if released else ""
 
     def failed_commit(self) -> int:
         """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
@@ -268,6 +275,16 @@ class FailedStatements:
         self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
         self.on_open()
         connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
+        connection_class = type(connection)
+
+        def note_block(source: Any, sql: str, _: Any) -> bool:
+            # `with connection` begins and ends its transaction without a cursor.
+            if isinstance(source, connection_class):
+                history.use(sql, source)
+                history.spans.append((now := perf_counter(), now))
+            return True
+
+        connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
         """Return a new history for a connection that was just made."""
@@ -385,8 +402,9 @@ class FailedStatements:
         """Count a call that returned while a transaction of the connection was open."""
         if not history.opened_by:
             history.opened_by, history.open_calls = call, 0
+            history.left_open = history.transaction()
         history.open_calls += 1
-        kind = (history.opened_by, history.transaction(), history.failed_commit())
+        kind = (history.opened_by, history.left_open, history.failed_commit())
         if kind in self._left_open or len(self._left_open) < MAX_KINDS:
             self._left_open[kind] = self._left_open.get(kind, 0) + 1
         self._looks_up = True

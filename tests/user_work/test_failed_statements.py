@@ -18,10 +18,10 @@ import pytest
 import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
-from sqlstress.user_work.failures import statement_kind, transaction_of
+from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -153,6 +153,49 @@ def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: F
         "failed_commit": "",
     }
     assert left_open(recorder) == [("transfer", 2, traits)]
+
+
+def test_savepoint_that_stays_open_is_recorded_with_its_line(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("SAVEPOINT work")
+        line = sys._getframe().f_lineno - 1
+        for _ in range(MAX_HISTORY):  # The beginning leaves the history.
+            connection.execute(INSERT)
+            connection.execute("ROLLBACK TO work")
+            recorder.check_left_open("transfer")
+        connection.execute("RELEASE work")
+        recorder.check_left_open("transfer")
+        records = recorder.records()
+    ((_, count, traits),) = left_open(recorder)
+    assert (count, traits["began"]) == (MAX_HISTORY, "SAVEPOINT")
+    assert traits["at"] == f"{Path(__file__).name}:{line}"
+    assert [record[2] for record in records if record[0] == NOT_COMMITTED] == [MAX_HISTORY]
+
+
+def test_release_of_the_first_savepoint_commits(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("SAVEPOINT work")
+        connection.execute(INSERT)
+        recorder.check_left_open("transfer")
+        connection.execute("RELEASE work")
+        recorder.check_left_open("transfer")
+    assert not [record for record in recorder.records() if record[0] == NOT_COMMITTED]
+
+
+def test_block_of_an_apsw_connection_is_a_transaction(file: Path, recorder: FailedStatements) -> None:
+    this, other = (apsw.Connection(str(file)) for _ in range(2))
+    with closing(this), closing(other):
+        this.set_busy_timeout(1000)
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):  # Statements of the first block must not count in the second.
+            with suppress(apsw.BusyError), this:
+                this.execute("SELECT max(x) FROM t").fetchall()
+                this.execute(INSERT)
+    (record,) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    traits = record[4]
+    assert (record[2], traits["transaction"]) == (2, "read")
+    assert traits["began"] in ("BEGIN DEFERRED", "SAVEPOINT")  # by version of apsw
+    assert cause_of(recorder) == "read-before-write"
 
 
 def test_failed_commit_is_named_as_the_reason(file: Path, recorder: FailedStatements) -> None:

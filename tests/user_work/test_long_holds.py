@@ -116,4 +116,4 @@ def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=4, repeat=1, directory=tmp_path)
     (found,) = [finding for finding in report.findings if finding.code == "long-hold"]
     assert found.facts["at"] == "sleeps.py:16" and found.facts["statement"] == "INSERT INTO t VALUES (N)"
-    assert float(found.facts["outside"]) > 0.5 and int(found.facts["count"]) >= 4  # type: ignore[arg-type]
+    assert float(found.facts["outside"]) > 0.5 and int(found.facts["count"]) >= 4
