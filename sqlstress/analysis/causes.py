@@ -42,6 +42,8 @@ class Facts:
     """Whether the connection uses PRAGMA locking_mode = EXCLUSIVE, as all connections of its code do."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
+    other_file: bool | None = None
+    """Whether the transaction waited for one attached file while it held the lock of another."""
 
 
 class Rule(NamedTuple):
@@ -125,6 +127,15 @@ RULES: tuple[Rule, ...] = (
         "An idle connection of the same process held the lock: the process waited for itself.",
         "Write with that connection, or commit its transaction first; let threads queue before they begin to"
         " write. A longer timeout only waits longer.",
+    ),
+    Rule(
+        "lock-order",
+        (5,),
+        Facts(waited="the timeout", other_file=True),
+        "The transaction held the lock of one attached file and waited for another, while a transaction with"
+        " the opposite order, or a long one, held that.",
+        "Lock the files in the same order everywhere: ATTACH them in the same order, and use BEGIN IMMEDIATE,"
+        " which locks all. Or keep the tables in one file.",
     ),
     Rule(
         "held-longer",

@@ -14,11 +14,12 @@ import gc
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
@@ -39,10 +40,13 @@ from sqlstress.user_work.failures import (
     Step,
     is_busy,
     is_checkpoint,
+    is_write,
     short_sql,
     statement_kind,
     transaction_of,
+    transaction_steps,
     words_of,
+    written_name,
 )
 from sqlstress.user_work.source import PlainObservation
 
@@ -130,7 +134,7 @@ class History:
         spans, steps = self.spans, self.steps
         if not spans or not steps[-1][1] or spans[-1][1] - self.began_s < LONG_HOLD_S or self.is_shared:
             return
-        first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
+        first = len(steps) - len(transaction_steps(steps))
         hold = hold_of([*steps][first:], [*spans][first:])
         if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
             self._recorder.add_hold(hold, steps[first])
@@ -338,7 +342,9 @@ class FailedStatements:
 
         def examine() -> FailureFacts:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-            return self._examine(history, sql, state, began)
+            facts = self._examine(history, sql, state, began)
+            writes = [step[0] for step in transaction_steps(earlier)] if was_open else []
+            return facts._replace(lock_order=self._lock_order(history, [*writes, sql]))
 
         self._failures.add(kind, message, waited_s, examine)
 
@@ -361,6 +367,25 @@ class FailedStatements:
             )
         finally:
             self._examines = False
+
+    def _lock_order(self, history: History, statements: Sequence[str]) -> str:
+        """Return the attached files in the order in which a transaction locks them; empty for one file.
+
+        `statements` are those of the transaction. The last one has failed.
+        """
+        connection = history.connection()
+        files = _attached_files(connection)
+        if len(files) < 2:
+            return ""
+        self._examines = True
+        try:
+            if statement_kind(statements[-1]) == "begin":
+                return ", ".join(files.values())
+            schemas = [_written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
+        finally:
+            self._examines = False
+        order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
+        return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
         """Return the transaction of another connection of this process that holds the write lock, or None.
@@ -513,6 +538,35 @@ def _pragma(connection: Any, name: str) -> str:
             cursor.row_factory = None
             return str(cursor.execute(f"PRAGMA {name}").fetchone()[0])
         return str(connection.pragma(name))
+    return ""
+
+
+def _rows(connection: Any, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, without the row factory of the user's code; empty if it fails."""
+    with suppress(Exception):  # Of sqlite3 or apsw.
+        if isinstance(connection, sqlite3.Connection):
+            cursor = sqlite3.Cursor(connection)
+            cursor.row_factory = None
+            return cursor.execute(sql, parameters).fetchall()
+        return [*connection.execute(sql, parameters)]
+    return []
+
+
+def _attached_files(connection: Any) -> dict[str, str]:
+    """Return the names of the files of a connection, by schema: "main" first, then in the order of ATTACH."""
+    rows = _rows(connection, "PRAGMA database_list")
+    return {schema: Path(file).name for _, schema, file in rows if file}
+
+
+def _written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
+    """Return the schema of the table that a statement writes; empty if unknown."""
+    names = written_name(sql)
+    if len(names) == 2:
+        return names[0] if names[0] in schemas else ""
+    for schema in schemas if names else ():
+        found = f'SELECT 1 FROM "{schema}".sqlite_master WHERE lower(name) = lower(?)'
+        if _rows(connection, found, names[0]):
+            return schema
     return ""
 
 

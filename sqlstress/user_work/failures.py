@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,6 +40,10 @@ LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 SQLite's trace reports a statement of a trigger as a comment, up to its end, so it has no words.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+
+_NAME = r"(\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_WRITTEN = re.compile(rf"\b(?:INTO|FROM|UPDATE(?:\s+OR\s+\w+)?)\s+(?:{_NAME}\s*\.\s*)?{_NAME}", re.IGNORECASE)
+"""Pattern of the table in an INSERT, DELETE or UPDATE."""
 
 Line = tuple[str, int]
 """File and line."""
@@ -86,6 +90,11 @@ class FailureFacts(NamedTuple):
     """Statement that began the holder's transaction, with its line, if the holder is this process."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
+    lock_order: str = ""
+    """Names of the attached files that the transaction locked, then that for which it waited, with commas.
+
+    Empty if the connection has a single file, or its transaction held no lock.
+    """
 
 
 class Occurrences:
@@ -110,12 +119,14 @@ class Occurrences:
         `waited_ms` is the median duration of the failed calls, and `longest_ms` the longest one.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
+        # While two transactions wait for each other, most others fail at their first statement.
+        order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
         return {
             "code": str(kind.code),
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._asdict(),
+            **commonest._replace(lock_order=order)._asdict(),
         }
 
 
@@ -201,6 +212,22 @@ def statement_kind(sql: str) -> str:
     if word in _WRITES:
         return "write"
     return "read" if word in _READS else ""
+
+
+def is_write(sql: str) -> bool:
+    return statement_kind(sql) == "write"
+
+
+def written_name(sql: str) -> tuple[str, ...]:
+    """Return the name of the table that a statement writes, with its schema if given; empty if unknown."""
+    found = _WRITTEN.search(sql)
+    return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
+
+
+def transaction_steps(steps: Sequence[Step]) -> list[Step]:
+    """Return the statements of the transaction that the last statement of a connection belongs to."""
+    first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
+    return [*steps][first:]
 
 
 def takes_write_lock(sql: str) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 from sqlstress.analysis import sentences
@@ -26,7 +28,7 @@ MAX_CAUSES = 3
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
 """Minimum number of long holds, and shares of a process's time and of the holds outside of SQLite."""
-HELD_LONGER, WAITS_FOR_ITSELF = "held-longer", "waits-for-itself"
+HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 """Names of rules."""
 
 
@@ -46,6 +48,10 @@ class Failure(NamedTuple):
     timeout_ms: int | None
     held_since: str
     """Statement that began the transaction of the idle holder in the same process; empty if there is none."""
+    lock_order: tuple[str, ...] = ()
+    """Attached files in the order in which the transaction locked them; the last one it waited for."""
+    opposite: str = ""
+    """Line of a failed statement whose transaction locked these files in the opposite order."""
 
 
 def failures_of(group: Group) -> list[Failure]:
@@ -55,20 +61,42 @@ def failures_of(group: Group) -> list[Failure]:
         for trial in run.trials:
             for sighting in trial.sightings:
                 if sighting.topic == FAILED_STATEMENT:
-                    failure = _failure(sighting)
+                    failure = failure_of(sighting)
                     merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    return sorted(map(_merged, merged.values()), key=lambda failure: -failure.times)
+    failures = [*map(_merged, merged.values())]
+    return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
 
 
-def _failure(sighting: Sighting) -> Failure:
+def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
+    """Return a failure with the line of another whose transaction locked two files in the opposite order."""
+    pairs = {*combinations(failure.lock_order, 2)}
+    for other in others:
+        if pairs & {*combinations(reversed(other.lock_order), 2)}:
+            facts = replace(failure.facts, other_file=True)
+            return failure._replace(facts=facts, opposite=other.at or "another line")
+    return failure
+
+
+def failure_of(sighting: Sighting) -> Failure:
+    """Return the failures of a statement that a worker has recorded."""
     traits = sighting.traits
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     facts = facts_of(traits, waited_ms, timeout_ms)
     code, at, message = int(traits["code"]), traits["at"], sighting.example
-    times, held_since = sighting.count, traits.get("held_since", "")
+    order = traits.get("lock_order", "")
     return Failure(
-        code, sighting.what, at, message, facts, times, waited_ms, longest_ms, timeout_ms, held_since
+        code,
+        sighting.what,
+        at,
+        message,
+        facts,
+        sighting.count,
+        waited_ms,
+        longest_ms,
+        timeout_ms,
+        traits.get("held_since", ""),
+        tuple(order.split(", ")) if order else (),
     )
 
 
@@ -76,6 +104,9 @@ def _merged(failures: Sequence[Failure]) -> Failure:
     """Return the sum of the failures of a kind, with the facts of the worker that had the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
+    for failure in failures:
+        if failure.lock_order and not largest.lock_order:
+            largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
 
 
@@ -161,6 +192,9 @@ def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
     holder = ""
     if diagnosis.cause.name == WAITS_FOR_ITSELF and failure.held_since:
         holder = f" Its transaction began with {failure.held_since}."
+    if diagnosis.cause.name == LOCK_ORDER and failure.opposite:
+        order = " before ".join(failure.lock_order)
+        holder = f" Here it locked {order}, and the transaction of {failure.opposite} the reverse."
     return f"{diagnosis.cause.cause}{holder} {diagnosis.cause.cure}"
 
 

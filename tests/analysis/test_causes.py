@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "open_cursor": False,
     "shared_cache": False,
     "exclusive": False,
+    "other_file": False,
     "holder": "another process",
 }
 """Values of the facts that a rule does not name."""
@@ -69,6 +70,7 @@ def test_failure_that_no_rule_explains_is_unknown() -> None:
         transaction="none",
         open_cursor=False,
         exclusive=False,
+        other_file=False,
     )
     assert diagnose(5, facts).possible == ()
 
@@ -159,6 +161,8 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
                 this.execute(sql)
             late = time.perf_counter() - start_s >= timeout_s
             waited: Literal["at once", "the timeout"] = "the timeout" if late else "at once"
-            complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", exclusive=False)
+            complete_facts = replace(
+                facts, waited=waited, timeout="set", journal="wal", exclusive=False, other_file=False
+            )
             cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

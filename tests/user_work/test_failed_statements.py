@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, BrokenBarrierError, Event, Thread
 from typing import Any
 
 import apsw
@@ -18,10 +18,12 @@ import pytest
 import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
+from sqlstress.report.results import Sighting
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
+from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -405,3 +407,47 @@ def test_busy_handler_of_the_program_is_a_wait(
         with suppress(apsw.BusyError):
             this.execute(INSERT)
     assert cause_of(recorder) == cause
+
+
+# Attached files that two transactions lock in opposite order.
+
+
+def failures_in_opposite_order(file: Path, recorder: FailedStatements, begin: str) -> list[Failure]:
+    """Let two transactions write two files in opposite order; return what failed, after 0 or 1 timeouts."""
+    second = file.with_name("second.db")
+    with open_file(second) as connection:
+        connection.execute("CREATE TABLE u (x)")
+    both_wrote = Barrier(2)
+
+    def write(first: str, then: str) -> None:
+        with open_file(file) as connection, suppress(sqlite3.OperationalError, BrokenBarrierError):
+            connection.execute("ATTACH ? AS other", (str(second),))
+            connection.execute(begin)
+            connection.execute(f"INSERT INTO {first} VALUES (1)")
+            if begin == "BEGIN":
+                both_wrote.wait(60)
+            connection.execute(f"INSERT INTO {then} VALUES (1)")
+            connection.execute("COMMIT")
+
+    threads = [Thread(target=write, args=pair) for pair in (("t", "other.u"), ("other.u", "main.t"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    records = [Sighting(*record) for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    failures = [failure_of(record) for record in records]
+    return [with_opposite(failure, failures) for failure in failures]
+
+
+def test_opposite_order_of_attached_files_is_named(file: Path, recorder: FailedStatements) -> None:
+    failures = failures_in_opposite_order(file, recorder, "BEGIN")
+    assert failures
+    for failure in failures:
+        cause = diagnose(failure.code, failure.facts).cause
+        assert cause and cause.name == "lock-order"
+        assert {*failure.lock_order} == {"app.db", "second.db"}
+    assert all(failure.opposite for failure in failures) == (len(failures) == 2)
+
+
+def test_begin_immediate_locks_attached_files_in_one_order(file: Path, recorder: FailedStatements) -> None:
+    assert failures_in_opposite_order(file, recorder, "BEGIN IMMEDIATE") == []
