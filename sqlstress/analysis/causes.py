@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple
 
-from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
 """Stands for the signal SIGBUS, which is not a result code."""
@@ -91,6 +91,14 @@ RULES: tuple[Rule, ...] = (
         Facts(statement="commit", journal="rollback"),
         "COMMIT waited for a reader. The transaction is still open: nothing that follows is durable.",
         "Repeat COMMIT, or ROLLBACK. In WAL mode readers do not block COMMIT.",
+    ),
+    Rule(
+        "shared-cache-timeout",
+        (5, 517),
+        Facts(waited="at once", shared_cache=True, timeout="set"),
+        "Another connection of this process shares the cache and was reading: both had its snapshot, and no"
+        " busy timeout applied.",
+        "Leave out cache=shared and enable_shared_cache.",
     ),
     Rule(
         "open-cursor",
@@ -172,7 +180,7 @@ RULES: tuple[Rule, ...] = (
         (6, 262),
         Facts(shared_cache=True),
         "Another connection of this process shares the cache and has the table locked.",
-        "Leave out cache=shared: no busy timeout applies between such connections.",
+        "Leave out cache=shared and enable_shared_cache: no busy timeout applies between such connections.",
     ),
     Rule(
         "own-statement",
@@ -437,6 +445,8 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
     """Return the causes of a result code that agree with the facts."""
     if code == BUSY_SNAPSHOT:
         facts = replace(facts, waited="at once")  # No timeout applies to it.
+    if code == LOCKED_SHAREDCACHE:
+        facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
     for rule in rules_of(code):
         unknown = _unknown(rule.when, facts)

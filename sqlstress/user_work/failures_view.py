@@ -14,7 +14,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import ERROR, name
+from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
@@ -63,8 +63,18 @@ def failures_of(group: Group) -> list[Failure]:
                 if sighting.topic == FAILED_STATEMENT:
                     failure = failure_of(sighting)
                     merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    failures = [*map(_merged, merged.values())]
+    failures = with_shared_cache([*map(_merged, merged.values())])
     return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
+
+
+def with_shared_cache(failures: list[Failure]) -> list[Failure]:
+    """Return failures with the fact that connections share a cache, if one of their codes shows it.
+
+    The names of connections need not show it: Python and apsw can share the cache of all connections.
+    """
+    if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
+        return failures
+    return [failure._replace(facts=replace(failure.facts, shared_cache=True)) for failure in failures]
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:

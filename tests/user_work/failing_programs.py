@@ -141,6 +141,17 @@ def shared_cache(file: Path) -> None:
             this.execute("BEGIN IMMEDIATE")
 
 
+def shared_cache_timeout(file: Path) -> None:
+    name = f"file:{file}?cache=shared"
+    with open_file(name, uri=True) as this, open_file(name, uri=True) as other:
+        with other_process(HOLD_WRITE_LOCK, file):
+            cursor = other.execute(SELECT)
+            cursor.fetchone()
+            with refused:
+                this.execute(INSERT)
+        cursor.close()
+
+
 def open_statement_of_its_connection(file: Path) -> None:
     with open_file(file) as this:
         cursor = this.execute(SELECT)
@@ -264,6 +275,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "wal-switch": wal_switch,
     "recovery": recovery,
     "shared-cache": shared_cache,
+    "shared-cache-timeout": shared_cache_timeout,
     "own-statement": open_statement_of_its_connection,
     "moved-database": moved_database,
     "read-only-file": read_only_file,
