@@ -229,7 +229,7 @@ class FailedStatements:
         The search is slow, so it starts only after a call has left a transaction open. Before that, the line
         is known only if the user's code calls the SQLite library directly.
         """
-        self._failures = FailureCounter()
+        self.failures = FailureCounter()
         self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
@@ -346,7 +346,7 @@ class FailedStatements:
             writes = [step[0] for step in transaction_steps(earlier)] if was_open else []
             return facts._replace(lock_order=self._lock_order(history, [*writes, sql]))
 
-        self._failures.add(kind, message, waited_s, examine)
+        self.failures.add(kind, message, waited_s, examine)
 
     def _examine(self, history: History, sql: str, state: str, began: str) -> FailureFacts:
         """Return the facts of a failed statement: from its text, and read from its connection."""
@@ -483,7 +483,7 @@ class FailedStatements:
         )
         return [
             *self.costs.records(),
-            *self._failures.records(),
+            *self.failures.records(),
             *self._open_records(),
             *self.holds.records(),
             *statements,

@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from time import perf_counter_ns
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from sqlstress.user_work.messages import group_key
 from sqlstress.user_work.source import PlainObservation
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.report.case import Settings
     from sqlstress.targets.views import Refusal
 
@@ -135,12 +137,16 @@ class FailureCounter:
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
+        self.window: Window | None = None
+        """Time in which failures are counted, as operations are; None means always, as while connecting."""
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure of a call that took `waited_s` seconds.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """
+        if not is_within(self.window):
+            return
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
         occurrences = self._kinds.setdefault(kind, Occurrences(message))
@@ -155,6 +161,11 @@ class FailureCounter:
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
         ]
+
+
+def is_within(window: Window | None) -> bool:
+    """Return whether it is now the time in which operations count; True if there is no window."""
+    return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:

@@ -123,12 +123,15 @@ def _merged(failures: Sequence[Failure]) -> Failure:
 # What is shown.
 
 
-def failure_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of failed statements, if there are any."""
+def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
+    """Yield the table of failed statements, if there are any.
+
+    `with_warmup` is whether failures in the warm-up are counted, too.
+    """
     failures = failures_of(group)
     if not failures:
         return
-    table = table_of(failures[:MAX_ROWS], _COLUMNS)
+    table = table_of(failures[:MAX_ROWS], [*_COLUMNS[:3], _times(with_warmup=with_warmup), *_COLUMNS[3:]])
     yield table
     yield Legend(table)
     if len(failures) > MAX_ROWS:
@@ -144,18 +147,22 @@ def _ms(value: Callable[[Failure], float]) -> Callable[[Failure], str | None]:
     return lambda failure: ms_cell(round(value(failure) * NS_PER_MS))
 
 
+def _times(*, with_warmup: bool) -> Column[Failure]:
+    counted = "times: also in the warm-up; " if with_warmup else ""
+    return Column(
+        "times",
+        ("", "times"),
+        cell=lambda failure: digits(failure.times),
+        meaning=f"{counted}median and longest: time of the failed calls",
+    )
+
+
 _COLUMNS: tuple[Column[Failure], ...] = (
     Column(
         "failed statement", ("", "failed statement"), "left", NAME, lambda failure: shortened(failure.sql, 30)
     ),
     Column("line", ("", "line"), "left", NAME, lambda failure: failure.at or None),
     Column("error", ("", "error"), "left", NAME, lambda failure: name(failure.code).removeprefix("SQLITE_")),
-    Column(
-        "times",
-        ("", "times"),
-        cell=lambda failure: digits(failure.times),
-        meaning="times: also in the warm-up; median and longest: time of the failed calls",
-    ),
     Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),
     Column("longest ms", cell=_ms(lambda failure: failure.longest_ms), leaves=10),
     Column("timeout ms", cell=_timeout),

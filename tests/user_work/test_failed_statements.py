@@ -17,7 +17,9 @@ import apsw
 import pytest
 import sqlalchemy
 
+import sqlstress
 from sqlstress.analysis.causes import diagnose
+from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
@@ -128,6 +130,44 @@ def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: Faile
                 this.execute(INSERT)
     ((_, _, count, _, _),) = recorder.records()
     assert count == number
+
+
+FAILS = """
+import sqlite3
+from sqlstress import transaction
+
+@transaction
+def work(database):
+    connection = sqlite3.connect(database)
+    try:
+        connection.execute("SELECT * FROM missing")
+    finally:
+        connection.close()
+"""
+
+
+def test_failures_count_in_the_window_as_operations_do(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(FAILS, encoding="utf-8")
+    report = sqlstress.measure(
+        "app",
+        file=str(path),
+        concurrency=1,
+        warmup=0.5,
+        duration=0.5,
+        repeat=1,
+        max_failed=1.0,
+        directory=tmp_path,
+    )
+    ((trial,),) = [run.trials for run in report.runs]
+    counts = [
+        sum(sighting.count for sighting in trial.sightings if sighting.topic == topic)
+        for topic in (FAILED_STATEMENT, EXCEPTION)
+    ]
+    failed = sum(worker.failed for worker in trial.workers)
+    assert failed > 10
+    # An operation that the window's begin or end cuts counts in one of the two, because it ends later.
+    assert all(abs(count - failed) <= 2 for count in counts)
 
 
 # Transactions that remain open.
