@@ -28,6 +28,11 @@ details.
 AS_SET = "as set"
 """Value that replaces an isolation level if the user's programs run the transactions. Their sessions keep the
 default isolation level of the server."""
+OTHER_SQLITE = "other SQLite"
+"""Topic of an observation: the user's code used no connection of the driver, but only another library.
+
+The observation's `what` is the library, and `example` the version of its SQLite.
+"""
 
 
 class DriverInfo(NamedTuple):

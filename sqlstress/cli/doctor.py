@@ -99,7 +99,7 @@ def _show_builds(program: str) -> int:
     `program` is a process id, or the path of a program or library. Raises the errors of the search.
     """
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
-    from sqlstress.machine.warnings import has_wal_reset_bug
+    from sqlstress.sqlite_codes import has_wal_reset_bug
 
     is_process = program.isdecimal() and len(program) <= LONGEST_PID and not Path(program).exists()
     builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY
+from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
@@ -229,6 +230,8 @@ class FailedStatements:
         The search is slow, so it starts only after a call has left a transaction open. Before that, the line
         is known only if the user's code calls the SQLite library directly.
         """
+        self._libraries = set[str]()
+        """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
@@ -248,6 +251,7 @@ class FailedStatements:
             begun = perf_counter()
             connection: Any = connect(*self._with_factory(args, options), **options)
             self.costs.add_connection(perf_counter() - begun)
+            self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
                 self.on_open()
@@ -275,6 +279,7 @@ class FailedStatements:
 
     def _watch_apsw(self, connection: Any) -> None:
         history = self.watch(connection)
+        self._libraries.add("apsw")
         history.name = connection.filename
         self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
         self.on_open()
@@ -486,9 +491,15 @@ class FailedStatements:
             *self.failures.records(),
             *self._open_records(),
             *self.holds.records(),
+            *self._other_sqlite(),
             *statements,
             *lost,
         ]
+
+    def _other_sqlite(self) -> Iterator[PlainObservation]:
+        """Yield the version of SQLite that ran, if only apsw was used, which has its own SQLite."""
+        if self._libraries == {"apsw"}:
+            yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():

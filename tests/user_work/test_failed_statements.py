@@ -99,8 +99,9 @@ def test_failure_is_recorded_for_every_way_to_run_a_statement(
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(Exception, match="locked"):
             write(file)
-    ((topic, sql, count, _, traits),) = recorder.records()
-    assert (topic, count, traits["code"]) == (FAILED_STATEMENT, 1, "5")
+    failures = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    ((_, sql, count, _, traits),) = failures
+    assert (count, traits["code"]) == (1, "5")
     assert sql.startswith("INSERT INTO t VALUES") and traits["transaction"] in ("none", "written")
     assert float(traits["waited_ms"]) >= 1000 * TIMEOUT_S == float(traits["timeout_ms"])
 
@@ -168,6 +169,33 @@ def test_failures_count_in_the_window_as_operations_do(tmp_path: Path) -> None:
     assert failed > 10
     # An operation that the window's begin or end cuts counts in one of the two, because it ends later.
     assert all(abs(count - failed) <= 2 for count in counts)
+
+
+APSW = """
+import apsw
+from sqlstress import transaction
+
+@transaction
+def work(database):
+    with apsw.Connection(database) as connection:
+        connection.execute("SELECT 1").fetchall()
+    connection.close()
+"""
+
+
+def test_heading_has_the_sqlite_of_apsw_if_only_apsw_was_used(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(APSW, encoding="utf-8")
+    own = f"library apsw, SQLite {apsw.sqlite_lib_version()}"
+    for text, is_own in ((APSW, True), (APSW.replace("import apsw", IMPORTS_BOTH), False)):
+        path.write_text(text, encoding="utf-8")
+        report = sqlstress.measure("app", file=str(path), concurrency=1, ops=5, repeat=1, directory=tmp_path)
+        shown = " ".join(report.text().split())
+        assert (own in shown) == is_own
+        assert (f"SQLite {sqlite3.sqlite_version}" in shown) == (not is_own)
+
+
+IMPORTS_BOTH = "import apsw, sqlite3; sqlite3.connect(':memory:').close()"
 
 
 # Transactions that remain open.
