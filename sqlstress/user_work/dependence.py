@@ -19,39 +19,47 @@ _RUNS_SQL = {"execute", "executemany"}
 _SAVES_LATER = {"add", "add_all", "append", "create", "insert", "merge", "put", "save"}
 """Methods that hand a row to an ORM, which may write it in a later call."""
 _ROW = 1
-_NO_NAMES: tuple[set[str], set[str]] = (set(), set())
 
 
 def may_depend(
-    query: Sequence[Call], write: Sequence[Call], by_rows: bool, others: Collection[str] = ()
+    query: Sequence[Call],
+    write: Sequence[Call],
+    by_rows: bool,
+    sets: Collection[str] = (),
+    others: Collection[str] = (),
 ) -> bool | None:
     """Return whether a write may depend on a query's result; None if the source does not show it.
 
     `query` and `write` are the active calls of the user's functions at either statement, outermost first.
-    `by_rows` is whether a test for a missing row counts, as it does before an INSERT. `others` are columns
-    of the query whose values the write may use, such as the key of the row that an UPDATE changes.
+    `by_rows` is whether a test for a missing row counts, as it does before an INSERT. `sets` are the
+    columns that an UPDATE sets, and `others` those that the query reads besides: the code may check and use
+    them, such as the key of the row.
     """
+    names = {*sets}, {*others}
     depth = meeting(query, write)
     if depth is None or query[depth].instruction == write[depth].instruction:
         return None  # A single call of a library runs both statements.
     if any(scope_of(call.file, call.line) is None for call in (*query[depth:], *write[depth:])):
         return None
-    kind, escapes = _ROW, False
-    for call in reversed(query[depth + 1 :]):
-        flow = _WideFlow(call, kind, _NO_NAMES, by_rows, escapes=escapes)
+    kind, escapes, callee = _ROW, False, None
+    for call in reversed(query[depth:]):
+        flow = _WideFlow(call, kind, names, by_rows, escapes=escapes)
+        if callee and not flow.calls(call.line, callee) and not flow.reads_property(call.line, callee, kind):
+            return None  # An operator or a library calls the function.
+        if call is query[depth]:
+            break
         if flow.leaves_by_error():
             return True
-        kind, escapes = flow.return_kind() or _ROW, flow.escapes()
-    flow = _WideFlow(query[depth], kind, _NO_NAMES, by_rows, escapes=escapes)
+        kind, escapes, callee = flow.return_kind() or _ROW, flow.escapes(), call
     before = query[depth].line
     for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
         if flow.has_guard(before, call.line) or flow.decides_otherwise(before, call.line):
             return True
         if not then:
-            return flow.reaches(before, call.line, others)
+            return flow.reaches(before, call.line)
         if not flow.calls(call.line, then):
             return None  # A library calls the function, with unknown arguments.
-        flow, before = _WideFlow(then, 0, _NO_NAMES, by_rows, flow.arguments(call.line, then)), 0
+        flow, before = _WideFlow(then, 0, names, by_rows, flow.arguments(call.line, then)), 0
     return None
 
 
@@ -75,6 +83,9 @@ class _WideFlow(Flow):
         if escapes:
             for name in self._names_in_calls(call.line):
                 self._kinds_by_name.setdefault(name, _ROW)
+        self._follow()
+
+    def _follow(self) -> None:
         for _ in range(2):
             for node in nodes(self._scope):
                 self._assign(node)
@@ -139,6 +150,19 @@ class _WideFlow(Flow):
             for node in nodes(self._scope)
         )
 
+    def reads_property(self, line: int, callee: Call, kind: int) -> bool:
+        """Return whether a line reads a property whose function is `callee`; follow its value if so."""
+        name = getattr(scope_of(callee.file, callee.line), "name", None)
+        paths = {
+            path_of(node)
+            for node in nodes(self._scope)
+            if isinstance(node, ast.Attribute) and contains(node, line) and node.attr == name
+        }
+        for path in filter(None, paths):
+            self._kinds_by_name[path] = kind
+        self._follow()
+        return bool(paths)
+
     def arguments(self, line: int, then: Call) -> dict[str, int]:
         """Return the kinds of the variables that the function of `then` receives from a line."""
         scope = scope_of(then.file, then.line)
@@ -164,8 +188,8 @@ class _WideFlow(Flow):
         conditions = [condition for part in parts for condition in (part.iter, *part.ifs)]
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
 
-    def reaches(self, after: int, line: int, others: Collection[str]) -> bool:
-        """Return whether the result, without its columns `others`, reaches the write that a line runs."""
+    def reaches(self, after: int, line: int) -> bool:
+        """Return whether the result, without other columns, reaches the write that a line runs."""
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
         ]
@@ -182,7 +206,6 @@ class _WideFlow(Flow):
         elif isinstance(innermost, ast.For | ast.AsyncFor):
             parts = [innermost.iter]
         runs_sql = any(_runs_sql(node) for part in parts for node in ast.walk(part))
-        self._read = {*others}
         if any(map(self._uses_result, parts)):
             return True
         return not runs_sql and any(

@@ -507,8 +507,9 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == DELETE:
         return True
     by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
-    others = query.reads[write.table] - write.sets if write.kind == UPDATE else ()
-    return may_depend(query.calls, statement.calls, by_rows, others) is not False
+    sets = write.sets if write.kind == UPDATE else frozenset[str]()
+    others = query.reads[write.table] - sets if sets else frozenset[str]()
+    return may_depend(query.calls, statement.calls, by_rows, sets, others) is not False
 
 
 def _is_new(write: Write) -> bool:

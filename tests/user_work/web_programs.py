@@ -195,6 +195,15 @@ def session_touched(file: str) -> None:
         connection.execute(seen, (time.time() + 60, row["token"]))
 
 
+def seen_after_a_check_of_another_column(file: str) -> None:
+    with opened(file) as connection:
+        row = connection.execute("SELECT * FROM member WHERE email = 'a@x'").fetchone()
+        if row["plan"] == "banned":
+            raise PermissionError
+        seen = "UPDATE member SET seen = ? WHERE id = ?"
+        connection.execute(seen, (time.time() + 60, row["id"]))
+
+
 def plan_overwritten(file: str) -> None:
     with opened(file) as connection:
         row = connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()
@@ -243,6 +252,25 @@ def quota_by_a_function_that_raises_wrong(file: str) -> None:
     with opened(file) as connection:
         check(connection)
         connection.execute(POST, ("hello", time.time()))
+
+
+class _Course:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    @property
+    def full(self) -> bool:
+        ((number,),) = self.connection.execute("SELECT count(*) FROM message")
+        return bool(number >= 1000)
+
+    def enrol(self) -> None:
+        if not self.full:
+            self.connection.execute(POST, ("enrolled", time.time()))
+
+
+def quota_in_a_property_wrong(file: str) -> None:
+    with opened(file) as connection:
+        _Course(connection).enrol()
 
 
 def registered_unless_raised_wrong(file: str) -> None:
