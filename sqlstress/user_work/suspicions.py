@@ -5,6 +5,7 @@ read the table again. Another process may have written the table in between. A s
 
 Such a write is recognised as safe in these cases:
 
+- In the source code nothing leads from what was read to the write, as in a page that is shown.
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
