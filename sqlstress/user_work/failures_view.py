@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
@@ -57,12 +57,9 @@ class Failure(NamedTuple):
 def failures_of(group: Group) -> list[Failure]:
     """Return the failed statements of a group of cases, one item per kind, the most frequent kind first."""
     merged: dict[tuple[object, ...], list[Failure]] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == FAILED_STATEMENT:
-                    failure = failure_of(sighting)
-                    merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
+    for sighting in sightings(group, FAILED_STATEMENT):
+        failure = failure_of(sighting)
+        merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
     failures = with_shared_cache([*map(_merged, merged.values())])
     return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
 
@@ -232,12 +229,9 @@ def explained_errors(group: Group) -> set[str]:
 def lock_losses(group: Group) -> Iterator[Finding]:
     """Yield the causes and the signs of lost locks: the process lost SQLite's locks on its open database."""
     counts: dict[tuple[str, str, str], int] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == LOST_LOCKS:
-                    key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
-                    counts[key] = counts.get(key, 0) + sighting.count
+    for sighting in sightings(group, LOST_LOCKS):
+        key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
+        counts[key] = counts.get(key, 0) + sighting.count
     for (kind, file, at), count in list(counts.items())[:MAX_CAUSES]:
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
 
@@ -271,12 +265,9 @@ def wal_growth_findings(group: Group) -> Iterator[Finding]:
 def wal_findings(group: Group) -> Iterator[Finding]:
     """Yield the statements that stayed open, else the growth of the WAL if it is large."""
     statements = dict[tuple[str, str], float]()
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == OPEN_STATEMENT:
-                    kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
-                    statements[kind] = max(seconds, statements.get(kind, 0.0))
+    for sighting in sightings(group, OPEN_STATEMENT):
+        kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
+        statements[kind] = max(seconds, statements.get(kind, 0.0))
     growth = [*wal_growth_findings(group)]
     large = growth[0].facts["wal_bytes"] if growth else None
     for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
@@ -297,11 +288,8 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
     A single hold may be an accident of a busy machine, so it is left out.
     """
     kinds: dict[str, list[Sighting]] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == LONG_HOLD:
-                    kinds.setdefault(sighting.what, []).append(sighting)
+    for sighting in sightings(group, LONG_HOLD):
+        kinds.setdefault(sighting.what, []).append(sighting)
     for sql, found in list(kinds.items())[:MAX_CAUSES]:
         longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
         count = sum(sighting.count for sighting in found)
@@ -327,11 +315,8 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 def open_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of the user's functions that returned with a transaction open."""
     kinds: dict[str, list[Sighting]] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == LEFT_OPEN:
-                    kinds.setdefault(sighting.what, []).append(sighting)
+    for sighting in sightings(group, LEFT_OPEN):
+        kinds.setdefault(sighting.what, []).append(sighting)
     for call, found in list(kinds.items())[:MAX_CAUSES]:
         codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
         lines = [line for sighting in found if (line := sighting.traits["at"])]

@@ -15,7 +15,7 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.analysis.failed import Wait, failures_of, latency_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.group import Group, Topic, sightings
 from sqlstress.analysis.scaling import starvation, throughput_findings
 from sqlstress.analysis.wording import listing
 from sqlstress.experiments.app import (
@@ -64,7 +64,6 @@ from sqlstress.user_work.show import (
     lock_findings,
     lock_holder_blocks,
     shorter_transactions,
-    sightings,
     suspicion_findings,
 )
 from sqlstress.user_work.suspicions import DEFERRED
