@@ -1,10 +1,11 @@
-"""SQLite's result codes that a stress test distinguishes, with names and advice.
+"""SQLite's result codes that a stress test distinguishes, with names and advice; a limit and a known bug.
 
 The low 8 bits of an extended result code are its primary code. Source: https://www.sqlite.org/rescode.html
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 ERROR = 1
@@ -23,6 +24,7 @@ SCHEMA = 17
 CONSTRAINT = 19
 MISUSE = 21
 NOTADB = 26
+LOCKED_SHAREDCACHE = 262
 IOERR_READ = 266
 BUSY_SNAPSHOT = 517
 IOERR_SHORT_READ = 522
@@ -42,7 +44,7 @@ NAMES: Mapping[int, str] = {
     BUSY_SNAPSHOT: "SQLITE_BUSY_SNAPSHOT",
     773: "SQLITE_BUSY_TIMEOUT",
     LOCKED: "SQLITE_LOCKED",
-    262: "SQLITE_LOCKED_SHAREDCACHE",
+    LOCKED_SHAREDCACHE: "SQLITE_LOCKED_SHAREDCACHE",
     518: "SQLITE_LOCKED_VTAB",
     NOMEM: "SQLITE_NOMEM",
     READONLY: "SQLITE_READONLY",
@@ -151,3 +153,18 @@ def name(code: int) -> str:
         return NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")
     return primary if code == code & 0xFF else f"{primary} (extended code {code})"
+
+
+def has_wal_reset_bug(version: str) -> bool:
+    """Return whether this version of SQLite was released with the WAL-reset bug.
+
+    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except for 3.44.6 and 3.50.7.
+    """
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if not match:
+        return False
+    major, minor, patch = map(int, match.groups())
+    patched_from = {(3, 44): 6, (3, 50): 7}.get((major, minor))
+    if patched_from is not None and patch >= patched_from:
+        return False
+    return (3, 7, 0) <= (major, minor, patch) < (3, 51, 3)

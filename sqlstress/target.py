@@ -26,6 +26,11 @@ A target describes the durability of a trial by a level, a colon and details.
 """
 AS_SET = "as set"
 """Isolation level of transactions that the user's programs run: the default of the server."""
+OTHER_SQLITE = "other SQLite"
+"""Topic of an observation: the user's code used no connection of the driver, but only another library.
+
+The observation's `what` is the library, and `example` the version of its SQLite.
+"""
 
 
 class DriverInfo(NamedTuple):

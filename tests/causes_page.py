@@ -26,6 +26,7 @@ _CONDITIONS = {
     ("open_cursor", False): "no SELECT is open",
     ("shared_cache", True): "`cache=shared`",
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
+    ("other_file", True): "the transaction holds another, attached file",
     ("holder", "this process"): "the holder is idle in the same process",
 }
 

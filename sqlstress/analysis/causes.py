@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple
 
-from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
 """Stands for the signal SIGBUS, which is not a result code."""
@@ -42,6 +42,8 @@ class Facts:
     """Whether the connection uses PRAGMA locking_mode = EXCLUSIVE, as all connections of its code do."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
+    other_file: bool | None = None
+    """Whether the transaction waited for one attached file while it held the lock of another."""
 
 
 class Rule(NamedTuple):
@@ -91,6 +93,14 @@ RULES: tuple[Rule, ...] = (
         "Repeat COMMIT, or ROLLBACK. In WAL mode readers do not block COMMIT.",
     ),
     Rule(
+        "shared-cache-timeout",
+        (5, 517),
+        Facts(waited="at once", shared_cache=True, timeout="set"),
+        "Another connection of this process shares the cache and was reading: both had its snapshot, and no"
+        " busy timeout applied.",
+        "Leave out cache=shared and enable_shared_cache.",
+    ),
+    Rule(
         "open-cursor",
         (5, 517),
         Facts(waited="at once", open_cursor=True),
@@ -127,6 +137,15 @@ RULES: tuple[Rule, ...] = (
         " write. A longer timeout only waits longer.",
     ),
     Rule(
+        "lock-order",
+        (5,),
+        Facts(waited="the timeout", other_file=True),
+        "The transaction held the lock of one attached file and waited for another, while a transaction with"
+        " the opposite order, or a long one, held that.",
+        "Lock the files in the same order everywhere: ATTACH them in the same order, and use BEGIN IMMEDIATE,"
+        " which locks all. Or keep the tables in one file.",
+    ),
+    Rule(
         "held-longer",
         (5,),
         Facts(waited="the timeout"),
@@ -161,7 +180,7 @@ RULES: tuple[Rule, ...] = (
         (6, 262),
         Facts(shared_cache=True),
         "Another connection of this process shares the cache and has the table locked.",
-        "Leave out cache=shared: no busy timeout applies between such connections.",
+        "Leave out cache=shared and enable_shared_cache: no busy timeout applies between such connections.",
     ),
     Rule(
         "own-statement",
@@ -426,6 +445,8 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
     """Return the causes of a result code that agree with the facts."""
     if code == BUSY_SNAPSHOT:
         facts = replace(facts, waited="at once")  # No timeout applies to it.
+    if code == LOCKED_SHAREDCACHE:
+        facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
     for rule in rules_of(code):
         unknown = _unknown(rule.when, facts)

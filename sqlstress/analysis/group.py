@@ -18,6 +18,7 @@ from sqlstress.analysis.wording import buckets_label, listing, place, places, pr
 from sqlstress.experiment import experiment_of, units_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case, Settings
+from sqlstress.report.results import Sighting
 from sqlstress.statistics.compare import MIN_PASSES, NEAR, Passes, Ratio
 from sqlstress.statistics.units import finite
 from sqlstress.target import stores_nothing
@@ -389,3 +390,9 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
         lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
         seen_labels.add(labels)
     return list(lists.values())
+
+
+def sightings(group: Group, topic: str) -> Iterator[Sighting]:
+    """Yield the observations with this topic, from the workers of all trials of a group."""
+    trials = (trial for run in group.runs for trial in run.trials)
+    return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

@@ -911,6 +911,23 @@ def open_statement(
     )
 
 
+def long_hold(
+    *,
+    statement: str,
+    count: int,
+    seconds: float,
+    outside: float,
+    at: str | None = None,
+    began_at: str | None = None,
+) -> str:
+    where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
+    return (
+        f"{statement}{where} held the write lock for up to {format_duration(seconds)} "
+        f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite. No other connection could "
+        "write meanwhile: move that work before BEGIN, or after COMMIT."
+    )
+
+
 _WAL_GROWTH = {
     OVERLAP: "are in the database file, but readers that overlapped never let the WAL start again. Leave "
     "gaps of some ms without a reader, or run wal_checkpoint(RESTART) with a short timeout.",
@@ -949,7 +966,10 @@ def left_open(
     beginning = f"begun by {began}{began_at}" if began else ""
     commit = f"COMMIT had returned {error}" if error else ""
     details = "; ".join(filter(None, (beginning, commit)))
+    ends = "COMMIT or ROLLBACK on every path"
+    if began == "SAVEPOINT":
+        ends = "RELEASE it on every path, also after ROLLBACK TO"
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
-        "returned within it. Nothing in it is durable before it commits: COMMIT or ROLLBACK on every path."
+        f"returned within it. Nothing in it is durable before it commits: {ends}."
     )

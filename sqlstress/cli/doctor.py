@@ -93,7 +93,7 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 def _show_builds(program: str) -> int:
     """Print the SQLite libraries of a process id or a file, and return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
-    from sqlstress.machine.warnings import has_wal_reset_bug
+    from sqlstress.sqlite_codes import has_wal_reset_bug
 
     is_process = program.isdecimal() and len(program) <= LONGEST_PID and not Path(program).exists()
     builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))

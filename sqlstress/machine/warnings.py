@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost, Warning
 from sqlstress.report.case import KEEP_JOURNAL_MODE, SYNCHRONOUS, Settings
 from sqlstress.report.power_failure import power_failure_risk
+from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.statistics.units import format_ms
 
 _ON = frozenset({"1", "on", "yes", "true"})
@@ -102,7 +102,6 @@ _SHARED = (
     *("afpfs", "webdav", "davfs", "afs", "ceph", "glusterfs", "lustre", "beegfs", "gpfs"),
     *("macfuse", "osxfuse", "osxfs"),
 )
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def warn(facts: MachineFacts) -> tuple[Warning, ...]:
@@ -163,21 +162,6 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
             "corrupt the database. Choose wal or delete.",
             True,
         )
-
-
-def has_wal_reset_bug(version: str) -> bool:
-    """Return whether this version of SQLite was released with the WAL-reset bug.
-
-    Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except for 3.44.6 and 3.50.7.
-    """
-    match = _VERSION.match(version)
-    if not match:
-        return False
-    major, minor, patch = map(int, match.groups())
-    patched_from = {(3, 44): 6, (3, 50): 7}.get((major, minor))
-    if patched_from is not None and patch >= patched_from:
-        return False
-    return (3, 7, 0) <= (major, minor, patch) < (3, 51, 3)
 
 
 def _apple(facts: MachineFacts) -> Iterator[Warning]:

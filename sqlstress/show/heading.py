@@ -20,9 +20,11 @@ from sqlstress.analysis.wording import amount, busy_policy, cores, listing
 from sqlstress.experiment import experiment_of
 from sqlstress.report import Environment, Report, Run, SqliteBuild, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case
+from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import clean
+from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.statistics.units import format_count, format_duration
-from sqlstress.target import reported, serves, stores_nothing, takes
+from sqlstress.target import OTHER_SQLITE, reported, serves, stores_nothing, takes
 
 OF_LIBRARY = frozenset({"sqlite-wal-reset-bug"})
 """Codes of the warnings that concern the measured SQLite library."""
@@ -101,8 +103,13 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     # back.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
-    elsewhere = without_wal or all(serves(run.case.driver) for run in group.runs)
-    general = []
+    others = _other_sqlite(group.runs)
+    elsewhere = without_wal or bool(others) or all(serves(run.case.driver) for run in group.runs)
+    general = [
+        f"SQLite {other.example} can lose commits (WAL-reset bug). Run sqlstress hunt."
+        for other in others[:1]
+        if has_wal_reset_bug(other.example)
+    ]
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
         # If a CPU quota stopped processes, a disturbance below gives more details than this warning.
@@ -119,6 +126,16 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     case_warnings = [f"{text} (At {group.places(where)}.)" for text, where in cases.items()]
     disturbance_texts = texts(disturbances(group, environment))
     return tuple(f"Warning: {text}" for text in (*general, *case_warnings, *disturbance_texts))
+
+
+def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
+    """Return the observations of another SQLite than the driver's, if all trials of the runs used it."""
+    found = [
+        [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
+        for run in runs
+        for trial in run.trials
+    ]
+    return [sightings[0] for sightings in found] if all(found) else []
 
 
 def _minute(created: str) -> str:
@@ -209,6 +226,9 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
         where = " or ".join(sorted(servers))
         if not connects[runs[0].case]:
             yield f"{reported(name).product} ({where})"
+            continue
+        if others := _other_sqlite(runs):
+            yield f"library {others[0].what}, SQLite {others[0].example}"
             continue
         build = next((build for build in builds if build.driver == name), None)
         answers = (trial.effective.get("server_version", "") for run in runs for trial in run.trials)

@@ -1,11 +1,27 @@
-"""Connections and commits of calls of the user's code: each costs time that few applications expect."""
+"""Connections and commits of calls of the user's code, and long holds of the write lock: they cost time.
+
+A hold begins when the first statement that takes the write lock has ended, and lasts to the end of the
+transaction. The statement's own time does not count, because it may have waited for the lock.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from time import perf_counter
+from typing import NamedTuple
 
-from sqlstress.user_work import CALL_COST
+from sqlstress.user_work import CALL_COST, LONG_HOLD
+from sqlstress.user_work.failures import Step, short_sql, takes_write_lock
 from sqlstress.user_work.source import PlainObservation
+
+LONG_HOLD_S = 0.1
+"""Minimum duration of a hold that is recorded, in seconds."""
+MAX_KINDS = 20
+"""Maximum number of statements that are listed."""
+
+Span = tuple[float, float]
+"""Begin and end of a statement, as times of `perf_counter`."""
 
 
 class CallCosts:
@@ -63,3 +79,53 @@ class CallCosts:
             )
             for name, (seconds, connections, opening_s, commits) in self._sums.items()
         ]
+
+
+class Hold(NamedTuple):
+    """Time in which a transaction held the write lock."""
+
+    sql: str
+    """Statement that took the lock."""
+    seconds: float
+    outside_s: float
+    """Part of the time between statements, in seconds."""
+
+
+def hold_of(steps: Sequence[Step], spans: Sequence[Span]) -> Hold | None:
+    """Return the hold of a transaction with these statements; None if none of them took the write lock."""
+    first = next((number for number, step in enumerate(steps) if takes_write_lock(step[0])), None)
+    if first is None:
+        return None
+    held = spans[first:]
+    outside_s = sum(max(0.0, then[0] - before[1]) for before, then in pairwise(held))
+    return Hold(steps[first][0], held[-1][1] - held[0][1], outside_s)
+
+
+class LongHolds:
+    """Long holds of this process by statement and line."""
+
+    def __init__(self) -> None:
+        self._began_s = perf_counter()
+        self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
+
+    def add(self, hold: Hold, at: str, began_at: str) -> None:
+        """Add a long hold, with the lines of its statement and of the beginning of its transaction."""
+        kind = (short_sql(hold.sql), at, began_at)
+        if kind in self._kinds or len(self._kinds) < MAX_KINDS:
+            self._kinds.setdefault(kind, []).append(hold)
+
+    def records(self) -> list[PlainObservation]:
+        """Return each statement with the number of its holds, the longest one, and the share of the time."""
+        elapsed_s = perf_counter() - self._began_s
+        records: list[PlainObservation] = []
+        for (sql, at, began_at), holds in self._kinds.items():
+            held_s, outside_s = (sum(values) for values in zip(*(hold[1:] for hold in holds), strict=True))
+            traits = {
+                "at": at,
+                "began_at": began_at,
+                "seconds": f"{max(hold.seconds for hold in holds):.3g}",
+                "outside": f"{outside_s / held_s:.3g}",
+                "share": f"{outside_s / elapsed_s:.3g}",
+            }
+            records.append((LONG_HOLD, sql, len(holds), "", traits))
+        return records

@@ -14,11 +14,12 @@ import gc
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
@@ -26,8 +27,9 @@ from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY
+from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
-from sqlstress.user_work.call_costs import CallCosts
+from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
     MAX_HISTORY,
     MAX_KINDS,
@@ -39,10 +41,13 @@ from sqlstress.user_work.failures import (
     Step,
     is_busy,
     is_checkpoint,
+    is_write,
     short_sql,
     statement_kind,
     transaction_of,
+    transaction_steps,
     words_of,
+    written_name,
 )
 from sqlstress.user_work.source import PlainObservation
 
@@ -79,12 +84,18 @@ class History:
         self.name = ""
         """Name under which the database was opened."""
         self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
+        self.spans: deque[Span] = deque(maxlen=MAX_HISTORY)
+        """Begin and end of these statements."""
+        self.began_s = 0.0
+        """Time of `perf_counter` when the last statement outside of a transaction began, in seconds."""
         self.thread = 0
         """Thread that ran the last statement; 0 if there is none."""
         self.is_shared = False
         """Whether several threads have used the connection."""
         self.opened_by = ""
         """Name of the user's function that left the transaction open first; empty if none is open."""
+        self.left_open = Transaction("", "", "")
+        """That transaction, as it was when this function returned."""
         self.open_calls = 0
         """Number of calls that have returned while this transaction was open."""
         self.statement_open_s: float | None = None
@@ -109,6 +120,8 @@ class History:
         if connection.in_transaction:
             self.steps.append((sql, True, None))
             return None
+        self.end_transaction()
+        self.began_s = perf_counter()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # since the last transaction began
             self._recorder.costs.commits += 1
@@ -116,6 +129,17 @@ class History:
         step = (sql, False, self._recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
+
+    def end_transaction(self) -> None:
+        """Record the last transaction, which has ended, if it held the write lock for long."""
+        spans, steps = self.spans, self.steps
+        if not spans or not steps[-1][1] or spans[-1][1] - self.began_s < LONG_HOLD_S or self.is_shared:
+            return
+        first = len(steps) - len(transaction_steps(steps))
+        hold = hold_of([*steps][first:], [*spans][first:])
+        if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
+            self._recorder.add_hold(hold, steps[first])
+        self.began_s = spans[-1][1]
 
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement has changed."""
@@ -131,7 +155,8 @@ class History:
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at `begun`, a time of `perf_counter`."""
-        waited_s = perf_counter() - begun
+        self.spans.append((begun, perf_counter()))
+        waited_s = self.spans[-1][1] - begun
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
             if statement_kind(self.steps[-1][0]) == "commit":
@@ -139,6 +164,7 @@ class History:
             self._recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
+            self.spans.pop()
 
     def note_checkpoint(self, cursor: Any, begun: float) -> None:
         """Record the last statement, a checkpoint, as failed if its result says that it was busy.
@@ -158,12 +184,17 @@ class History:
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
+        released = False
         for sql, _, _ in reversed(self.steps):
+            word, second = words_of(sql)
             if statement_kind(sql) == "commit":
                 return "commit"
-            if words_of(sql)[0] == "ROLLBACK" and words_of(sql)[1] != "TO":
+            if word == "ROLLBACK" and (released or second != "TO"):
                 return "rollback"
-        return ""
+            if released:
+                return "commit"
+            released = word == "RELEASE"  # It commits if SAVEPOINT began the transaction.
+        return "commit" if released else ""
 
     def failed_commit(self) -> int:
         """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
@@ -199,7 +230,10 @@ class FailedStatements:
         The search is slow, so it starts only after a call has left a transaction open. Before that, the line
         is known only if the user's code calls the SQLite library directly.
         """
-        self._failures = FailureCounter()
+        self._libraries = set[str]()
+        """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
+        self.failures = FailureCounter()
+        self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -217,6 +251,7 @@ class FailedStatements:
             begun = perf_counter()
             connection: Any = connect(*self._with_factory(args, options), **options)
             self.costs.add_connection(perf_counter() - begun)
+            self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
                 self.on_open()
@@ -244,14 +279,28 @@ class FailedStatements:
 
     def _watch_apsw(self, connection: Any) -> None:
         history = self.watch(connection)
+        self._libraries.add("apsw")
         history.name = connection.filename
         self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
         self.on_open()
         connection.cursor_factory = _apsw_cursor(connection.cursor_factory, history)
+        connection_class = type(connection)
+
+        def note_block(source: Any, sql: str, _: Any) -> bool:
+            # `with connection` begins and ends its transaction without a cursor.
+            if isinstance(source, connection_class):
+                history.use(sql, source)
+                history.spans.append((now := perf_counter(), now))
+            return True
+
+        connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
         """Return a new history for a connection that was just made."""
         history = History(self, connection)
+        for known in self._histories:
+            if not known.connection():
+                known.end_transaction()
         self._histories = [known for known in self._histories if known.connection()] + [history]
         return history
 
@@ -298,9 +347,11 @@ class FailedStatements:
 
         def examine() -> FailureFacts:
             state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
-            return self._examine(history, sql, state, began)
+            facts = self._examine(history, sql, state, began)
+            writes = [step[0] for step in transaction_steps(earlier)] if was_open else []
+            return facts._replace(lock_order=self._lock_order(history, [*writes, sql]))
 
-        self._failures.add(kind, message, waited_s, examine)
+        self.failures.add(kind, message, waited_s, examine)
 
     def _examine(self, history: History, sql: str, state: str, began: str) -> FailureFacts:
         """Return the facts of a failed statement: from its text, and read from its connection."""
@@ -322,6 +373,25 @@ class FailedStatements:
         finally:
             self._examines = False
 
+    def _lock_order(self, history: History, statements: Sequence[str]) -> str:
+        """Return the attached files in the order in which a transaction locks them; empty for one file.
+
+        `statements` are those of the transaction. The last one has failed.
+        """
+        connection = history.connection()
+        files = _attached_files(connection)
+        if len(files) < 2:
+            return ""
+        self._examines = True
+        try:
+            if statement_kind(statements[-1]) == "begin":
+                return ", ".join(files.values())
+            schemas = [_written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
+        finally:
+            self._examines = False
+        order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
+        return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""
+
     def _holder(self, failed: Any, name: str) -> Transaction | None:
         """Return the transaction of another connection of this process that holds the write lock, or None.
 
@@ -335,6 +405,12 @@ class FailedStatements:
             if transaction.state == "written" and not _runs(history):
                 return transaction
         return None
+
+    def add_hold(self, hold: Hold, first: Step) -> None:
+        """Record a long hold of the write lock. `first` is the first statement of its transaction."""
+        at = self.line_text(first[2])
+        self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
+        self._looks_up = True
 
     def check_left_open(self, call: str) -> None:
         """Record the transactions that this thread has open after a call of the user's function.
@@ -356,8 +432,9 @@ class FailedStatements:
         """Count a call that returned while a transaction of the connection was open."""
         if not history.opened_by:
             history.opened_by, history.open_calls = call, 0
+            history.left_open = history.transaction()
         history.open_calls += 1
-        kind = (history.opened_by, history.transaction(), history.failed_commit())
+        kind = (history.opened_by, history.left_open, history.failed_commit())
         if kind in self._left_open or len(self._left_open) < MAX_KINDS:
             self._left_open[kind] = self._left_open.get(kind, 0) + 1
         self._looks_up = True
@@ -400,6 +477,8 @@ class FailedStatements:
         for history in self._histories:
             if history.opened_by:
                 self._end(history, was_committed=not history.failed_commit())
+            if not _is_in_transaction(history.connection()):
+                history.end_transaction()
         lost: Iterator[PlainObservation] = (
             (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
         )
@@ -407,7 +486,20 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
-        return [*self.costs.records(), *self._failures.records(), *self._open_records(), *statements, *lost]
+        return [
+            *self.costs.records(),
+            *self.failures.records(),
+            *self._open_records(),
+            *self.holds.records(),
+            *self._other_sqlite(),
+            *statements,
+            *lost,
+        ]
+
+    def _other_sqlite(self) -> Iterator[PlainObservation]:
+        """Yield the version of SQLite that ran, if only apsw was used, which has its own SQLite."""
+        if self._libraries == {"apsw"}:
+            yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code), count in self._left_open.items():
@@ -457,6 +549,35 @@ def _pragma(connection: Any, name: str) -> str:
             cursor.row_factory = None
             return str(cursor.execute(f"PRAGMA {name}").fetchone()[0])
         return str(connection.pragma(name))
+    return ""
+
+
+def _rows(connection: Any, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, without the row factory of the user's code; empty if it fails."""
+    with suppress(Exception):  # Of sqlite3 or apsw.
+        if isinstance(connection, sqlite3.Connection):
+            cursor = sqlite3.Cursor(connection)
+            cursor.row_factory = None
+            return cursor.execute(sql, parameters).fetchall()
+        return [*connection.execute(sql, parameters)]
+    return []
+
+
+def _attached_files(connection: Any) -> dict[str, str]:
+    """Return the names of the files of a connection, by schema: "main" first, then in the order of ATTACH."""
+    rows = _rows(connection, "PRAGMA database_list")
+    return {schema: Path(file).name for _, schema, file in rows if file}
+
+
+def _written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
+    """Return the schema of the table that a statement writes; empty if unknown."""
+    names = written_name(sql)
+    if len(names) == 2:
+        return names[0] if names[0] in schemas else ""
+    for schema in schemas if names else ():
+        found = f'SELECT 1 FROM "{schema}".sqlite_master WHERE lower(name) = lower(?)'
+        if _rows(connection, found, names[0]):
+            return schema
     return ""
 
 
@@ -515,10 +636,12 @@ def _sqlite3_connection(base: Any, recorder: FailedStatements) -> Any:
         history.use(sql, connection)
         begun = perf_counter()
         try:
-            return call(connection, *args)
+            result = call(connection, *args)
         except sqlite3.Error as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
+        return result
 
     class Watched(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -594,6 +717,7 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         except Exception as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
         if history.is_new:
             history.end_first(sql, begun)
         if step and is_checkpoint(sql):
@@ -628,6 +752,7 @@ def _recorded(
         except Exception as error:
             history.fail(error, begun)
             raise
+        history.spans.append((begun, perf_counter()))
         if history.is_new:
             history.end_first(args[0] if args else "", begun)
         if step and is_checkpoint(step[0]):

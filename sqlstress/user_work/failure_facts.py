@@ -39,6 +39,8 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         shared_cache=yes_or_no.get(traits["shared_cache"]),
         exclusive=traits.get("locking_mode") == "exclusive",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
+        # BEGIN IMMEDIATE locks all files: only an opposite order elsewhere shows that one waits for another.
+        other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from time import perf_counter_ns
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from sqlstress.user_work.messages import group_key
 from sqlstress.user_work.source import PlainObservation
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.report.case import Settings
     from sqlstress.targets.views import Refusal
 
@@ -40,6 +42,10 @@ LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 SQLite's trace reports a statement of a trigger as a comment, up to its end, so it has no words.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+
+_NAME = r"(\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_WRITTEN = re.compile(rf"\b(?:INTO|FROM|UPDATE(?:\s+OR\s+\w+)?)\s+(?:{_NAME}\s*\.\s*)?{_NAME}", re.IGNORECASE)
+"""Pattern of the table in an INSERT, DELETE or UPDATE."""
 
 Line = tuple[str, int]
 """File and line."""
@@ -86,6 +92,11 @@ class FailureFacts(NamedTuple):
     """Statement that began the holder's transaction, with its line, if the holder is this process."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
+    lock_order: str = ""
+    """Names of the attached files that the transaction locked, then that for which it waited, with commas.
+
+    Empty if the connection has a single file, or its transaction held no lock.
+    """
 
 
 class Occurrences:
@@ -110,12 +121,14 @@ class Occurrences:
         `waited_ms` is the median duration of the failed calls, and `longest_ms` the longest one.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
+        # While two transactions wait for each other, most others fail at their first statement.
+        order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
         return {
             "code": str(kind.code),
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._asdict(),
+            **commonest._replace(lock_order=order)._asdict(),
         }
 
 
@@ -124,12 +137,16 @@ class FailureCounter:
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
+        self.window: Window | None = None
+        """Time in which failures are counted, as operations are; None means always, as while connecting."""
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure of a call that took `waited_s` seconds.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """
+        if not is_within(self.window):
+            return
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
         occurrences = self._kinds.setdefault(kind, Occurrences(message))
@@ -144,6 +161,11 @@ class FailureCounter:
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
         ]
+
+
+def is_within(window: Window | None) -> bool:
+    """Return whether it is now the time in which operations count; True if there is no window."""
+    return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
@@ -203,6 +225,28 @@ def statement_kind(sql: str) -> str:
     return "read" if word in _READS else ""
 
 
+def is_write(sql: str) -> bool:
+    return statement_kind(sql) == "write"
+
+
+def written_name(sql: str) -> tuple[str, ...]:
+    """Return the name of the table that a statement writes, with its schema if given; empty if unknown."""
+    found = _WRITTEN.search(sql)
+    return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
+
+
+def transaction_steps(steps: Sequence[Step]) -> list[Step]:
+    """Return the statements of the transaction that the last statement of a connection belongs to."""
+    first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
+    return [*steps][first:]
+
+
+def takes_write_lock(sql: str) -> bool:
+    """Return whether a statement takes the write lock, unless its transaction has it."""
+    kind = statement_kind(sql)
+    return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
+
+
 def is_checkpoint(sql: str) -> bool:
     """Return whether a statement may run a checkpoint."""
     return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
@@ -220,12 +264,14 @@ def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction 
     or "" if unknown), the words of the statement that began the transaction, and the caller of it.
     """
     state, began, line = "", "", None
+    words: tuple[str, ...]
     for sql, was_open, at in steps:
         kind, words = statement_kind(sql), words_of(sql)
         if not was_open:
             state, line = "none", at
+            words = words[:1] if words[0] == "SAVEPOINT" else words
             began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
-        if kind == "write" or (kind == "begin" and words[1] in ("IMMEDIATE", "EXCLUSIVE")):
+        if takes_write_lock(sql):
             state = "written"
         elif kind == "read" and state != "written":
             state = "read"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import ERROR, name
+from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LOST_LOCKS, OPEN_STATEMENT
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -24,7 +26,9 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 MAX_CAUSES = 3
 """Maximum number of causes that are explained."""
 NS_PER_MS = NS_PER_S // 1000
-HELD_LONGER, WAITS_FOR_ITSELF = "held-longer", "waits-for-itself"
+MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
+"""Minimum number of long holds, and shares of a process's time and of the holds outside of SQLite."""
+HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 """Names of rules."""
 
 
@@ -44,29 +48,62 @@ class Failure(NamedTuple):
     timeout_ms: int | None
     held_since: str
     """Statement that began the transaction of the idle holder in the same process; empty if there is none."""
+    lock_order: tuple[str, ...] = ()
+    """Attached files in the order in which the transaction locked them; the last one it waited for."""
+    opposite: str = ""
+    """Line of a failed statement whose transaction locked these files in the opposite order."""
 
 
 def failures_of(group: Group) -> list[Failure]:
     """Return the failed statements of a group of cases, one item per kind, the most frequent kind first."""
     merged: dict[tuple[object, ...], list[Failure]] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == FAILED_STATEMENT:
-                    failure = _failure(sighting)
-                    merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    return sorted(map(_merged, merged.values()), key=lambda failure: -failure.times)
+    for sighting in sightings(group, FAILED_STATEMENT):
+        failure = failure_of(sighting)
+        merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
+    failures = with_shared_cache([*map(_merged, merged.values())])
+    return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
 
 
-def _failure(sighting: Sighting) -> Failure:
+def with_shared_cache(failures: list[Failure]) -> list[Failure]:
+    """Return failures with the fact that connections share a cache, if one of their codes shows it.
+
+    The names of connections need not show it: Python and apsw can share the cache of all connections.
+    """
+    if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
+        return failures
+    return [failure._replace(facts=replace(failure.facts, shared_cache=True)) for failure in failures]
+
+
+def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
+    """Return a failure with the line of another whose transaction locked two files in the opposite order."""
+    pairs = {*combinations(failure.lock_order, 2)}
+    for other in others:
+        if pairs & {*combinations(reversed(other.lock_order), 2)}:
+            facts = replace(failure.facts, other_file=True)
+            return failure._replace(facts=facts, opposite=other.at or "another line")
+    return failure
+
+
+def failure_of(sighting: Sighting) -> Failure:
+    """Return the failures of a statement that a worker has recorded."""
     traits = sighting.traits
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     facts = facts_of(traits, waited_ms, timeout_ms)
     code, at, message = int(traits["code"]), traits["at"], sighting.example
-    times, held_since = sighting.count, traits.get("held_since", "")
+    order = traits.get("lock_order", "")
     return Failure(
-        code, sighting.what, at, message, facts, times, waited_ms, longest_ms, timeout_ms, held_since
+        code,
+        sighting.what,
+        at,
+        message,
+        facts,
+        sighting.count,
+        waited_ms,
+        longest_ms,
+        timeout_ms,
+        traits.get("held_since", ""),
+        tuple(order.split(", ")) if order else (),
     )
 
 
@@ -74,18 +111,24 @@ def _merged(failures: Sequence[Failure]) -> Failure:
     """Return the sum of the failures of a kind, with the facts of the worker that had the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
+    for failure in failures:
+        if failure.lock_order and not largest.lock_order:
+            largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
 
 
 # What is shown.
 
 
-def failure_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of failed statements, if there are any."""
+def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
+    """Yield the table of failed statements, if there are any.
+
+    `with_warmup` is whether failures in the warm-up are counted, too.
+    """
     failures = failures_of(group)
     if not failures:
         return
-    table = table_of(failures[:MAX_ROWS], _COLUMNS)
+    table = table_of(failures[:MAX_ROWS], [*_COLUMNS[:3], _times(with_warmup=with_warmup), *_COLUMNS[3:]])
     yield table
     yield Legend(table)
     if len(failures) > MAX_ROWS:
@@ -101,18 +144,22 @@ def _ms(value: Callable[[Failure], float]) -> Callable[[Failure], str | None]:
     return lambda failure: ms_cell(round(value(failure) * NS_PER_MS))
 
 
+def _times(*, with_warmup: bool) -> Column[Failure]:
+    counted = "times: also in the warm-up; " if with_warmup else ""
+    return Column(
+        "times",
+        ("", "times"),
+        cell=lambda failure: digits(failure.times),
+        meaning=f"{counted}median and longest: time of the failed calls",
+    )
+
+
 _COLUMNS: tuple[Column[Failure], ...] = (
     Column(
         "failed statement", ("", "failed statement"), "left", NAME, lambda failure: shortened(failure.sql, 30)
     ),
     Column("line", ("", "line"), "left", NAME, lambda failure: failure.at or None),
     Column("error", ("", "error"), "left", NAME, lambda failure: name(failure.code).removeprefix("SQLITE_")),
-    Column(
-        "times",
-        ("", "times"),
-        cell=lambda failure: digits(failure.times),
-        meaning="times: also in the warm-up; median and longest: time of the failed calls",
-    ),
     Column("median ms", cell=_ms(lambda failure: failure.waited_ms)),
     Column("longest ms", cell=_ms(lambda failure: failure.longest_ms), leaves=10),
     Column("timeout ms", cell=_timeout),
@@ -159,6 +206,9 @@ def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
     holder = ""
     if diagnosis.cause.name == WAITS_FOR_ITSELF and failure.held_since:
         holder = f" Its transaction began with {failure.held_since}."
+    if diagnosis.cause.name == LOCK_ORDER and failure.opposite:
+        order = " before ".join(failure.lock_order)
+        holder = f" Here it locked {order}, and the transaction of {failure.opposite} the reverse."
     return f"{diagnosis.cause.cause}{holder} {diagnosis.cause.cure}"
 
 
@@ -179,12 +229,9 @@ def explained_errors(group: Group) -> set[str]:
 def lock_losses(group: Group) -> Iterator[Finding]:
     """Yield the causes and the signs of lost locks: the process lost SQLite's locks on its open database."""
     counts: dict[tuple[str, str, str], int] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == LOST_LOCKS:
-                    key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
-                    counts[key] = counts.get(key, 0) + sighting.count
+    for sighting in sightings(group, LOST_LOCKS):
+        key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
+        counts[key] = counts.get(key, 0) + sighting.count
     for (kind, file, at), count in list(counts.items())[:MAX_CAUSES]:
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
 
@@ -218,12 +265,9 @@ def wal_growth_findings(group: Group) -> Iterator[Finding]:
 def wal_findings(group: Group) -> Iterator[Finding]:
     """Yield the statements that stayed open, else the growth of the WAL if it is large."""
     statements = dict[tuple[str, str], float]()
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == OPEN_STATEMENT:
-                    kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
-                    statements[kind] = max(seconds, statements.get(kind, 0.0))
+    for sighting in sightings(group, OPEN_STATEMENT):
+        kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
+        statements[kind] = max(seconds, statements.get(kind, 0.0))
     growth = [*wal_growth_findings(group)]
     large = growth[0].facts["wal_bytes"] if growth else None
     for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
@@ -238,14 +282,41 @@ def wal_findings(group: Group) -> Iterator[Finding]:
         yield from growth
 
 
+def own_hold_findings(group: Group) -> Iterator[Finding]:
+    """Yield the statements whose transactions held the write lock for long, mostly outside of SQLite.
+
+    A single hold may be an accident of a busy machine, so it is left out.
+    """
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, LONG_HOLD):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for sql, found in list(kinds.items())[:MAX_CAUSES]:
+        longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
+        count = sum(sighting.count for sighting in found)
+        share = max(float(sighting.traits["share"]) for sighting in found)
+        outside = float(longest.traits["outside"])
+        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or outside < MIN_OUTSIDE:
+            continue
+        known = {
+            name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
+            for name in ("at", "began_at")
+        }
+        yield Finding(
+            sentences.long_hold,
+            statement=shortened(sql, 60),
+            count=count,
+            seconds=float(longest.traits["seconds"]),
+            outside=outside,
+            at=known["at"],
+            began_at=known["began_at"],
+        )
+
+
 def open_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of the user's functions that returned with a transaction open."""
     kinds: dict[str, list[Sighting]] = {}
-    for run in group.runs:
-        for trial in run.trials:
-            for sighting in trial.sightings:
-                if sighting.topic == LEFT_OPEN:
-                    kinds.setdefault(sighting.what, []).append(sighting)
+    for sighting in sightings(group, LEFT_OPEN):
+        kinds.setdefault(sighting.what, []).append(sighting)
     for call, found in list(kinds.items())[:MAX_CAUSES]:
         codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
         lines = [line for sighting in found if (line := sighting.traits["at"])]

@@ -27,7 +27,7 @@ _FETCHING = {
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
 }
 """Functions whose result is a row, rows, or the number of rows."""
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -64,20 +64,20 @@ def guard_between(
     `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
     that the query's WHERE contains the condition, so that a test for a missing row is a check.
     """
-    depth = _meeting(query, write)
+    depth = meeting(query, write)
     if depth is None:
         return None
-    scopes = [_scope(call.file, call.line) for call in (*query[depth:], *write[depth:])]
+    scopes = [scope_of(call.file, call.line) for call in (*query[depth:], *write[depth:])]
     if None in scopes:
         return None
     names = {*columns}, {*read} - {*columns}
     kind, other = _ROW, False
     for call in reversed(query[depth + 1 :]):
-        flow = _Flow(call, kind, names, by_rows)
+        flow = Flow(call, kind, names, by_rows)
         if flow.leaves_by_error():
             return GuardedRead(True)
         kind, other = flow.return_kind() or _ROW, other or flow.other
-    flow = _Flow(query[depth], kind, names, by_rows)
+    flow = Flow(query[depth], kind, names, by_rows)
     before = query[depth].line
     for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
         if flow.has_guard(before, call.line):
@@ -86,11 +86,11 @@ def guard_between(
         if not then:
             break
         argument_kinds = flow.parameters(call.line, then)
-        flow, before = _Flow(then, 0, names, by_rows, argument_kinds), 0
+        flow, before = Flow(then, 0, names, by_rows, argument_kinds), 0
     return GuardedRead(False, other)
 
 
-def _meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
+def meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
     """Return the index of the innermost call that leads to both statements; None if there is none."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
@@ -111,32 +111,32 @@ def _module(file: str) -> ast.Module | None:
 
 
 @cache
-def _scope(file: str, line: int) -> _Function | ast.Module | None:
+def scope_of(file: str, line: int) -> _Function | ast.Module | None:
     """Return the innermost function that contains a line, else the module; None without a usable source."""
     module = _module(file)
     if module is None or not module.body:
         return None
-    around = [node for node in ast.walk(module) if isinstance(node, _Function) and _contains(node, line)]
+    around = [node for node in ast.walk(module) if isinstance(node, _Function) and contains(node, line)]
     return max(around, key=lambda node: node.lineno, default=module)
 
 
-def _contains(node: ast.AST, line: int) -> bool:
+def contains(node: ast.AST, line: int) -> bool:
     return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
 
 
-def _nodes(scope: ast.AST) -> Iterator[ast.AST]:
+def nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a function in their order, without those of nested functions and classes."""
     for node in ast.iter_child_nodes(scope):
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             yield node
-            yield from _nodes(node)
+            yield from nodes(node)
 
 
-def _path(node: ast.AST) -> str:
+def path_of(node: ast.AST) -> str:
     """Return the dotted name that an expression consists of, such as "self.row"; empty if it is no name."""
     if isinstance(node, ast.Name):
         return node.id
-    if isinstance(node, ast.Attribute) and (base := _path(node.value)):
+    if isinstance(node, ast.Attribute) and (base := path_of(node.value)):
         return f"{base}.{node.attr}"
     return ""
 
@@ -144,11 +144,11 @@ def _path(node: ast.AST) -> str:
 def _shows_absence(node: ast.expr) -> bool:
     """Return whether a comparison with this expression tests whether a row exists: None, or len(...)."""
     if isinstance(node, ast.Call):
-        return _path(node.func) == "len"
+        return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
 
 
-class _Flow:
+class Flow:
     """The flow of a query's result through the variables of a function."""
 
     def __init__(
@@ -165,7 +165,7 @@ class _Flow:
         not run the query. `names` are two sets of columns: changed by the write, and only read. `by_rows` is
         that of `guard_between`. `argument_kinds` has the kinds of the function's parameters, by name.
         """
-        scope = _scope(call.file, call.line)
+        scope = scope_of(call.file, call.line)
         assert scope
         self._scope = scope
         self._line, self._kind, self._by_rows = call.line, kind, by_rows
@@ -175,7 +175,7 @@ class _Flow:
         """Whether a check was found of columns that the query reads and the write does not change."""
         # Two passes, because code in a loop may use a value that a later line sets.
         for _ in range(2):
-            for node in _nodes(self._scope):
+            for node in nodes(self._scope):
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
@@ -187,7 +187,7 @@ class _Flow:
         return self._checks(
             test
             for node, test in self._tests(self._line, None)
-            if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in _nodes(node))
+            if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in nodes(node))
         )
 
     def _checks(self, tests: Iterable[ast.expr]) -> bool:
@@ -201,13 +201,13 @@ class _Flow:
         It is _CHECKED if a check of the query's result decides what the function returns.
         """
         kinds = [0]
-        for node in _nodes(self._scope):
+        for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
                 kinds.append(self._kind_of(node.value))
         leaves = self._checks(
             test
             for node, test in self._tests(self._line, None)
-            if any(isinstance(part, ast.Return) for part in _nodes(node))
+            if any(isinstance(part, ast.Return) for part in nodes(node))
         )
         return _CHECKED if leaves else max(kinds)
 
@@ -216,15 +216,15 @@ class _Flow:
 
         Attributes of `self` are included, such as "self.row".
         """
-        scope = _scope(then.file, then.line)
+        scope = scope_of(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
         names = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
         is_method = bool(names) and names[0] in ("self", "cls")
         kinds: dict[str, int] = {}
-        for node in _nodes(self._scope):
-            if isinstance(node, ast.Call) and _contains(node, line):
-                callee = _path(node.func).rpartition(".")
+        for node in nodes(self._scope):
+            if isinstance(node, ast.Call) and contains(node, line):
+                callee = path_of(node.func).rpartition(".")
                 if callee[2] != scope.name:
                     continue
                 if is_method:
@@ -263,7 +263,7 @@ class _Flow:
         for target in targets if kind else []:
             unpacks = isinstance(target, ast.Tuple | ast.List)
             for part in ast.walk(target):
-                if name := _path(part):
+                if name := path_of(part):
                     previous = self._kinds_by_name.get(name, 0)
                     self._kinds_by_name[name] = max(previous, _VALUE if unpacks and kind == _ROW else kind)
                     if isinstance(part, ast.Attribute):
@@ -271,7 +271,7 @@ class _Flow:
 
     def _kind_of(self, node: ast.expr) -> int:
         """Return the kind of an expression; 0 if it does not depend on the query."""
-        if name := _path(node):
+        if name := path_of(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
                 if kind := self._kinds_by_name.get(".".join(parts[:end]), 0):
@@ -291,13 +291,13 @@ class _Flow:
         return kind
 
     def _kind_of_call(self, node: ast.Call) -> int:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else _path(node.func)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
         arguments = [*node.args, *(word.value for word in node.keywords)]
         kind = max([base, *map(self._kind_of, arguments)])
         # The query is run by the innermost call that contains its line.
-        within = any(isinstance(part, ast.Call) and _contains(part, self._line) for part in _nodes(node))
-        if self._kind and _contains(node, self._line) and not within:
+        within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
+        if self._kind and contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
         if kind == _ROW and name not in _FETCHING:
             return _VALUE
@@ -308,7 +308,7 @@ class _Flow:
 
         The condition ends at line `after` or later, and begins at `line` or earlier; None means no limit.
         """
-        for node in _nodes(self._scope):
+        for node in nodes(self._scope):
             test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
             if (
                 isinstance(test, ast.expr)
@@ -316,13 +316,13 @@ class _Flow:
                 and (line is None or test.lineno <= line)
             ):
                 yield node, test
-            if isinstance(node, ast.BoolOp) and line is not None and _contains(node, line):
+            if isinstance(node, ast.BoolOp) and line is not None and contains(node, line):
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
-        if isinstance(node, ast.Assert) or _contains(node, line):
+        if isinstance(node, ast.Assert) or contains(node, line):
             return True
-        for part in _nodes(node):
+        for part in nodes(node):
             targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
             # An ORM writes a changed attribute later, when its session is flushed.
             if any(
@@ -330,7 +330,7 @@ class _Flow:
                 for target in targets
             ):
                 return True
-            if isinstance(part, _LEAVING):
+            if isinstance(part, LEAVING):
                 return True
         return isinstance(node, ast.While)
 

@@ -15,7 +15,7 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import failure_time_of, failures_of, shares_by_kind
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Topic, longest_wait_ns
+from sqlstress.analysis.group import Group, Topic, longest_wait_ns, sightings
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
@@ -366,12 +366,6 @@ READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not w
 
 
 # Observations that the workers reported.
-
-
-def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations with this topic, from the workers of all trials of a group."""
-    trials = (trial for run in group.runs for trial in run.trials)
-    return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:

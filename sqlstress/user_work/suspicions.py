@@ -5,6 +5,7 @@ read the table again. Another process may have written the table in between. A s
 
 Such a write is recognised as safe in these cases:
 
+- In the source code nothing leads from what was read to the write, as in a page that is shown.
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
@@ -20,6 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sqlstress.user_work.dependence import may_depend
 from sqlstress.user_work.guards import Call, guard_between
 from sqlstress.user_work.touched import KeyValue, Row, conditions
 
@@ -239,6 +241,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and write.table in query.reads
             and (query.who == statement.who or not (query.beside or statement.beside))
             and _depends(statement, write, query)
+            and _follows(statement, write, query)
             and not _renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
@@ -488,7 +491,26 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     key_columns = {frozenset(key) for _, (key, _) in _all_names(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     refused = any(key in key_columns and key <= columns for key in keys)
-    return not refused and (query.found is False or query.summarises) and _may_take_from(write, columns)
+    decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
+    return not refused and decides and _may_take_from(write, columns)
+
+
+def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
+    """Return whether a query without a condition decides about a row: `if name not in all_names`."""
+    return not conditions(query.sql) and may_depend(query.calls, statement.calls, by_rows=True) is True
+
+
+def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
+    """Return whether the source code leads from a query's result to a write; True if it does not show this.
+
+    A call that only shows the rows of a query, and then adds a row of its own, loses nothing.
+    """
+    if write.kind == DELETE:
+        return True
+    by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
+    sets = write.sets if write.kind == UPDATE else frozenset[str]()
+    others = query.reads[write.table] - sets if sets else frozenset[str]()
+    return may_depend(query.calls, statement.calls, by_rows, sets, others) is not False
 
 
 def _is_new(write: Write) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 
 from sqlstress.analysis.causes import RULES, SIGBUS, Facts, Rule, code_in, diagnose, rules_of
-from sqlstress.sqlite_codes import NAMES
+from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE, NAMES
 from tests.causes_page import PAGE, page
 
 DEFAULTS: dict[str, Any] = {
@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "open_cursor": False,
     "shared_cache": False,
     "exclusive": False,
+    "other_file": False,
     "holder": "another process",
 }
 """Values of the facts that a rule does not name."""
@@ -68,16 +69,25 @@ def test_failure_that_no_rule_explains_is_unknown() -> None:
         statement="write",
         transaction="none",
         open_cursor=False,
+        shared_cache=False,
         exclusive=False,
+        other_file=False,
     )
     assert diagnose(5, facts).possible == ()
 
 
 def test_unknown_fact_leaves_several_causes() -> None:
-    partial_facts = Facts(waited="at once", timeout="set", transaction="read", statement="write")
+    partial_facts = Facts(
+        waited="at once", timeout="set", transaction="read", statement="write", shared_cache=False
+    )
     assert [rule.name for rule in diagnose(5, partial_facts).possible] == ["open-cursor", "read-before-write"]
     assert diagnose(5, partial_facts).cause is None
     assert diagnose(5, replace(partial_facts, open_cursor=False)).cause.name == "read-before-write"  # type: ignore[union-attr]
+
+
+def test_code_of_a_shared_cache_needs_no_other_sign_of_it() -> None:
+    cause = diagnose(LOCKED_SHAREDCACHE, Facts(waited="at once", shared_cache=False)).cause
+    assert cause and cause.name == "shared-cache"
 
 
 @pytest.mark.parametrize(
@@ -159,6 +169,7 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
                 this.execute(sql)
             late = time.perf_counter() - start_s >= timeout_s
             waited: Literal["at once", "the timeout"] = "the timeout" if late else "at once"
-            complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", exclusive=False)
+            known = {"shared_cache": False, "exclusive": False, "other_file": False}
+            complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", **known)  # type: ignore[arg-type]
             cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

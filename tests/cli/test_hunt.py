@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.hunt.result import WAL_RESET
-from sqlstress.machine.warnings import has_wal_reset_bug
+from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
 from sqlstress.user_work import FAILED_STATEMENT

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from sqlstress.machine.warnings import MachineFacts, has_wal_reset_bug, warn
+from sqlstress.machine.warnings import MachineFacts, warn
 from sqlstress.report import FileSystem, Host, SqliteBuild, SyncCost
 from sqlstress.report.case import KEEP_JOURNAL_MODE, Settings
+from sqlstress.sqlite_codes import has_wal_reset_bug
 
 LINUX = Host("Linux", "6.8.0", "x86_64", "Example CPU", 4, 16 << 30, "CPython 3.12.7", 1_060_000)
 MACOS = replace(LINUX, system="Darwin", release="24.1.0", machine="arm64")

@@ -86,6 +86,18 @@ def held_longer(file: Path) -> None:
         this.execute(INSERT)
 
 
+def lock_order(file: Path) -> None:
+    second = file.with_name("second.db")
+    with open_file(second) as connection:
+        connection.execute("CREATE TABLE u (x)")
+    with other_process(HOLD_WRITE_LOCK, second), open_file(file) as this:
+        this.execute("ATTACH ? AS other", (str(second),))
+        this.execute("BEGIN")
+        this.execute(INSERT)
+        with refused:
+            this.execute("INSERT INTO u VALUES (1)")
+
+
 def exclusive_mode(file: Path) -> None:
     with open_file(file) as this, other_process(HOLD_EXCLUSIVELY, file):
         this.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -127,6 +139,17 @@ def shared_cache(file: Path) -> None:
         other.execute(INSERT)
         with refused:
             this.execute("BEGIN IMMEDIATE")
+
+
+def shared_cache_timeout(file: Path) -> None:
+    name = f"file:{file}?cache=shared"
+    with open_file(name, uri=True) as this, open_file(name, uri=True) as other:
+        with other_process(HOLD_WRITE_LOCK, file):
+            cursor = other.execute(SELECT)
+            cursor.fetchone()
+            with refused:
+                this.execute(INSERT)
+        cursor.close()
 
 
 def open_statement_of_its_connection(file: Path) -> None:
@@ -246,11 +269,13 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
     "held-longer": held_longer,
+    "lock-order": lock_order,
     "exclusive-mode": exclusive_mode,
     "commit-behind-reader": commit_behind_reader,
     "wal-switch": wal_switch,
     "recovery": recovery,
     "shared-cache": shared_cache,
+    "shared-cache-timeout": shared_cache_timeout,
     "own-statement": open_statement_of_its_connection,
     "moved-database": moved_database,
     "read-only-file": read_only_file,

@@ -211,8 +211,9 @@ def claim_when_the_query_has_ended_wrong(file: str) -> None:
 
 
 def _seen_and_done(connection: sqlite3.Connection, job: int) -> None:
-    connection.execute("SELECT status, worker FROM job WHERE id = ?", (job,)).fetchone()
-    connection.execute("UPDATE job SET status = 'done', worker = NULL WHERE id = ?", (job,))
+    (status, _) = connection.execute("SELECT status, worker FROM job WHERE id = ?", (job,)).fetchone()
+    if status != "done":
+        connection.execute("UPDATE job SET status = 'done', worker = NULL WHERE id = ?", (job,))
 
 
 def claimed_read_again_and_finished(file: str) -> None:
@@ -762,8 +763,15 @@ def hit_and_the_time_as_text(file: str) -> None:
     _hit(file, datetime.now().isoformat(" "))
 
 
-def hit_and_a_time_to_come_wrong(file: str) -> None:
+def hit_and_a_time_to_come(file: str) -> None:
     _hit(file, time.time() + 60)
+
+
+def hit_and_a_later_time_wrong(file: str) -> None:
+    with opened(file) as connection:
+        ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
+        later = (changed + 60,)
+        connection.execute("UPDATE page SET hits = hits + 1, changed = ? WHERE id = 1", later)
 
 
 def time_alone_decides_wrong(file: str) -> None:

@@ -10,18 +10,22 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, BrokenBarrierError, Event, Thread
 from typing import Any
 
 import apsw
 import pytest
 import sqlalchemy
 
+import sqlstress
 from sqlstress.analysis.causes import diagnose
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, OPEN_STATEMENT
+from sqlstress.experiments.app import EXCEPTION
+from sqlstress.report.results import Sighting
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
-from sqlstress.user_work.failures import statement_kind, transaction_of
+from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
+from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -95,8 +99,9 @@ def test_failure_is_recorded_for_every_way_to_run_a_statement(
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(Exception, match="locked"):
             write(file)
-    ((topic, sql, count, _, traits),) = recorder.records()
-    assert (topic, count, traits["code"]) == (FAILED_STATEMENT, 1, "5")
+    failures = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    ((_, sql, count, _, traits),) = failures
+    assert (count, traits["code"]) == (1, "5")
     assert sql.startswith("INSERT INTO t VALUES") and traits["transaction"] in ("none", "written")
     assert float(traits["waited_ms"]) >= 1000 * TIMEOUT_S == float(traits["timeout_ms"])
 
@@ -128,6 +133,71 @@ def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: Faile
     assert count == number
 
 
+FAILS = """
+import sqlite3
+from sqlstress import transaction
+
+@transaction
+def work(database):
+    connection = sqlite3.connect(database)
+    try:
+        connection.execute("SELECT * FROM missing")
+    finally:
+        connection.close()
+"""
+
+
+def test_failures_count_in_the_window_as_operations_do(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(FAILS, encoding="utf-8")
+    report = sqlstress.measure(
+        "app",
+        file=str(path),
+        concurrency=1,
+        warmup=0.5,
+        duration=0.5,
+        repeat=1,
+        max_failed=1.0,
+        directory=tmp_path,
+    )
+    ((trial,),) = [run.trials for run in report.runs]
+    counts = [
+        sum(sighting.count for sighting in trial.sightings if sighting.topic == topic)
+        for topic in (FAILED_STATEMENT, EXCEPTION)
+    ]
+    failed = sum(worker.failed for worker in trial.workers)
+    assert failed > 10
+    # An operation that the window's begin or end cuts counts in one of the two, because it ends later.
+    assert all(abs(count - failed) <= 2 for count in counts)
+
+
+APSW = """
+import apsw
+from sqlstress import transaction
+
+@transaction
+def work(database):
+    with apsw.Connection(database) as connection:
+        connection.execute("SELECT 1").fetchall()
+    connection.close()
+"""
+
+
+def test_heading_has_the_sqlite_of_apsw_if_only_apsw_was_used(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(APSW, encoding="utf-8")
+    own = f"library apsw, SQLite {apsw.sqlite_lib_version()}"
+    for text, is_own in ((APSW, True), (APSW.replace("import apsw", IMPORTS_BOTH), False)):
+        path.write_text(text, encoding="utf-8")
+        report = sqlstress.measure("app", file=str(path), concurrency=1, ops=5, repeat=1, directory=tmp_path)
+        shown = " ".join(report.text().split())
+        assert (own in shown) == is_own
+        assert (f"SQLite {sqlite3.sqlite_version}" in shown) == (not is_own)
+
+
+IMPORTS_BOTH = "import apsw, sqlite3; sqlite3.connect(':memory:').close()"
+
+
 # Transactions that remain open.
 
 
@@ -153,6 +223,49 @@ def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: F
         "failed_commit": "",
     }
     assert left_open(recorder) == [("transfer", 2, traits)]
+
+
+def test_savepoint_that_stays_open_is_recorded_with_its_line(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("SAVEPOINT work")
+        line = sys._getframe().f_lineno - 1
+        for _ in range(MAX_HISTORY):  # The beginning leaves the history.
+            connection.execute(INSERT)
+            connection.execute("ROLLBACK TO work")
+            recorder.check_left_open("transfer")
+        connection.execute("RELEASE work")
+        recorder.check_left_open("transfer")
+        records = recorder.records()
+    ((_, count, traits),) = left_open(recorder)
+    assert (count, traits["began"]) == (MAX_HISTORY, "SAVEPOINT")
+    assert traits["at"] == f"{Path(__file__).name}:{line}"
+    assert [record[2] for record in records if record[0] == NOT_COMMITTED] == [MAX_HISTORY]
+
+
+def test_release_of_the_first_savepoint_commits(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("SAVEPOINT work")
+        connection.execute(INSERT)
+        recorder.check_left_open("transfer")
+        connection.execute("RELEASE work")
+        recorder.check_left_open("transfer")
+    assert not [record for record in recorder.records() if record[0] == NOT_COMMITTED]
+
+
+def test_block_of_an_apsw_connection_is_a_transaction(file: Path, recorder: FailedStatements) -> None:
+    this, other = (apsw.Connection(str(file)) for _ in range(2))
+    with closing(this), closing(other):
+        this.set_busy_timeout(1000)
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):  # Statements of the first block must not count in the second.
+            with suppress(apsw.BusyError), this:
+                this.execute("SELECT max(x) FROM t").fetchall()
+                this.execute(INSERT)
+    (record,) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    traits = record[4]
+    assert (record[2], traits["transaction"]) == (2, "read")
+    assert traits["began"] in ("BEGIN DEFERRED", "SAVEPOINT")  # by version of apsw
+    assert cause_of(recorder) == "read-before-write"
 
 
 def test_failed_commit_is_named_as_the_reason(file: Path, recorder: FailedStatements) -> None:
@@ -362,3 +475,47 @@ def test_busy_handler_of_the_program_is_a_wait(
         with suppress(apsw.BusyError):
             this.execute(INSERT)
     assert cause_of(recorder) == cause
+
+
+# Attached files that two transactions lock in opposite order.
+
+
+def failures_in_opposite_order(file: Path, recorder: FailedStatements, begin: str) -> list[Failure]:
+    """Let two transactions write two files in opposite order; return what failed, after 0 or 1 timeouts."""
+    second = file.with_name("second.db")
+    with open_file(second) as connection:
+        connection.execute("CREATE TABLE u (x)")
+    both_wrote = Barrier(2)
+
+    def write(first: str, then: str) -> None:
+        with open_file(file) as connection, suppress(sqlite3.OperationalError, BrokenBarrierError):
+            connection.execute("ATTACH ? AS other", (str(second),))
+            connection.execute(begin)
+            connection.execute(f"INSERT INTO {first} VALUES (1)")
+            if begin == "BEGIN":
+                both_wrote.wait(60)
+            connection.execute(f"INSERT INTO {then} VALUES (1)")
+            connection.execute("COMMIT")
+
+    threads = [Thread(target=write, args=pair) for pair in (("t", "other.u"), ("other.u", "main.t"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    records = [Sighting(*record) for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    failures = [failure_of(record) for record in records]
+    return [with_opposite(failure, failures) for failure in failures]
+
+
+def test_opposite_order_of_attached_files_is_named(file: Path, recorder: FailedStatements) -> None:
+    failures = failures_in_opposite_order(file, recorder, "BEGIN")
+    assert failures
+    for failure in failures:
+        cause = diagnose(failure.code, failure.facts).cause
+        assert cause and cause.name == "lock-order"
+        assert {*failure.lock_order} == {"app.db", "second.db"}
+    assert all(failure.opposite for failure in failures) == (len(failures) == 2)
+
+
+def test_begin_immediate_locks_attached_files_in_one_order(file: Path, recorder: FailedStatements) -> None:
+    assert failures_in_opposite_order(file, recorder, "BEGIN IMMEDIATE") == []

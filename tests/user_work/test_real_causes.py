@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from sqlstress.analysis.causes import RULES, diagnose
+from sqlstress.report.results import Sighting
+from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE
 from sqlstress.user_work import FAILED_STATEMENT
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.failure_facts import explain, facts_of
+from sqlstress.user_work.failures_view import failure_of, with_shared_cache
 from tests.user_work.failing_programs import NOT_PRODUCED, PROGRAMS
 
 POSIX = {"recovery", "moved-database", "disk-error"}
@@ -39,3 +42,26 @@ def test_holder_in_the_same_process_is_named_with_its_line(file: Path, recorder:
     PROGRAMS["waits-for-itself"](file)
     ((_, _, _, _, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
     assert traits["held_since"].startswith("BEGIN IMMEDIATE (failing_programs.py:")
+
+
+def test_cache_that_is_shared_without_its_name_explains_all_failures() -> None:
+    """As after `sqlite3.enable_shared_cache`: one failure has the code of a shared cache, another BUSY."""
+    facts = {
+        "at": "",
+        "waited_ms": "0.1",
+        "longest_ms": "0.1",
+        "timeout_ms": "5000",
+        "journal": "wal",
+        "statement": "write",
+        "transaction": "none",
+        "began": "",
+        "open_cursor": "",
+        "holder": "",
+        "shared_cache": "no",
+    }
+    failures = [
+        failure_of(Sighting(FAILED_STATEMENT, "INSERT", 1, "", {**facts, "code": code}))
+        for code in ("5", str(LOCKED_SHAREDCACHE))
+    ]
+    causes = [diagnose(failure.code, failure.facts).cause for failure in with_shared_cache(failures)]
+    assert [cause and cause.name for cause in causes] == ["shared-cache-timeout", "shared-cache"]

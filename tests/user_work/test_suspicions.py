@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from sqlstress.user_work.suspicions import (
 )
 from tests.pages import ROOT
 from tests.rows import thorough
-from tests.user_work.racy_programs import PROGRAMS, SCHEMA
+from tests.user_work import racy_programs, web_programs
 
 TRACED = """
 import json
@@ -43,7 +44,7 @@ from sqlstress.user_work.tracing import Tracer
 tracer = Tracer()
 tracer.start()
 tracer.tells_lines_of(Path("ROOT/tests/user_work"))
-from tests.user_work.racy_programs import PROGRAMS
+from tests.user_work.MODULE import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}
 twice = {name: [rehearsal.traced(call, tracer) for _ in range(2)] for name, call in calls.items()}
@@ -55,15 +56,16 @@ print(json.dumps(found))
 """
 
 
-def suspicious_lines(folder: Path) -> dict[str, list[tuple[str, str]]]:
+def suspicious_lines(folder: Path, module: ModuleType) -> dict[str, list[tuple[str, str]]]:
     """Return table and line of each suspicion by program; one traced process runs all programs."""
+    code = TRACED.replace("ROOT", ROOT.as_posix()).replace("MODULE", module.__name__.rpartition(".")[2])
     connection = sqlite3.connect(folder / "empty.db")
-    connection.executescript(f"BEGIN; {SCHEMA}; COMMIT")
+    connection.executescript(f"BEGIN; {module.SCHEMA}; COMMIT")
     connection.close()
-    for name in PROGRAMS:
+    for name in module.PROGRAMS:
         shutil.copy(folder / "empty.db", folder / f"{name}.db")
     done = subprocess.run(
-        [sys.executable, "-c", TRACED.replace("ROOT", ROOT.as_posix())],
+        [sys.executable, "-c", code],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
@@ -74,12 +76,17 @@ def suspicious_lines(folder: Path) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path) -> None:
-    found = suspicious_lines(tmp_path)
+@pytest.mark.parametrize("module", [racy_programs, web_programs])
+def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path, module: ModuleType) -> None:
+    found = suspicious_lines(tmp_path, module)
     assert {name for name, told in found.items() if told} == {
-        name for name in PROGRAMS if name.endswith("wrong")
+        name for name in module.PROGRAMS if name.endswith("wrong")
     }
-    assert all(at.startswith("racy_programs.py:") for told in found.values() for _, at in told)
+    assert all(
+        at.startswith(f"{module.__name__.rpartition('.')[2]}.py:")
+        for told in found.values()
+        for _, at in told
+    )
 
 
 # The rules, on made-up statements, whose places are "read" and "write".

@@ -15,7 +15,7 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group, Topic
+from sqlstress.analysis.group import Group, Topic, sightings
 from sqlstress.analysis.scaling import starvation, throughput_findings
 from sqlstress.analysis.wording import listing
 from sqlstress.experiments.app import (
@@ -53,6 +53,7 @@ from sqlstress.user_work.failures_view import (
     failure_findings,
     lock_losses,
     open_findings,
+    own_hold_findings,
     wal_findings,
 )
 from sqlstress.user_work.show import (
@@ -63,7 +64,6 @@ from sqlstress.user_work.show import (
     lock_findings,
     lock_holder_blocks,
     shorter_transactions,
-    sightings,
     suspicion_findings,
 )
 from sqlstress.user_work.suspicions import DEFERRED
@@ -462,6 +462,7 @@ class AppShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
+        own_hold_findings,
         failure_findings,
         wal_findings,
         suspicion_findings,

@@ -18,11 +18,13 @@ from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, error_message
 from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
 from sqlstress.targets.postgres import dialect as server
+from sqlstress.user_work.failures import is_within
 from sqlstress.user_work.loading import CONNECT, FINISH, imported_modules
 from sqlstress.user_work.messages import OTHER_KINDS, group_key
 from sqlstress.user_work.source import KindCounter, PlainObservation, UserSource
 
 if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
     from sqlstress.experiments.app.ledger import Ledger
     from sqlstress.experiments.app.watch import FileWatch, ServerWatch
     from sqlstress.report.case import Case
@@ -158,9 +160,14 @@ class AppSource(UserSource):
         )
         return "".join(f" {sentence}" for sentence in islice(failures, 1))
 
+    def hear(self, window: Window) -> None:
+        super().hear(window)
+        if self._statements:
+            self._statements.failures.window = window
+
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
         kind = self.kinds[chunk.kinds[index]]
-        self._errors.add(kind, error)
+        self._errors.add(kind, error, counts=is_within(self.failures.window))
         self.failures.add(index, kind, name_of(error))
         chunk.kinds[index] = FAILED
 
@@ -277,14 +284,15 @@ class Errors:
         self.busy = self.busy_snapshot = 0
         self._kinds = KindCounter(("", "others", ""))
 
-    def add(self, transaction: str, error: BaseException) -> None:
-        """Count an exception of a transaction."""
+    def add(self, transaction: str, error: BaseException, *, counts: bool = True) -> None:
+        """Count an exception of a transaction; only as BUSY if not `counts`, as in the warm-up."""
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
         self.busy_snapshot += is_snapshot
         self.busy += (codes.is_busy(code) or state in server.BUSY) and not is_snapshot
-        kind = (transaction, name_of(error), class_of(error))
-        self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
+        if counts:
+            kind = (transaction, name_of(error), class_of(error))
+            self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
 
     def sightings(self) -> list[PlainObservation]:
         """Return a sighting for each kind of exception, with its count and its first message."""

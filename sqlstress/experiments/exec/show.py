@@ -15,7 +15,7 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, code_in, diagnose, rules_of
 from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
-from sqlstress.analysis.group import Group
+from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.scaling import throughput_findings
 from sqlstress.analysis.wording import places
 from sqlstress.experiments.exec import (
@@ -49,7 +49,6 @@ from sqlstress.user_work.show import (
     count_by_kind,
     lock_findings,
     lock_holder_blocks,
-    sightings,
 )
 
 OURS = "sqlstress, for the checks"

@@ -16,13 +16,13 @@ from sqlstress.experiment import Experiment, commands
 from sqlstress.experiments.hunt.result import BUILTIN_LOAD, WAL_RESET, Hunt, Hunting, Witness
 from sqlstress.experiments.hunt.rounds import Drawn, OwnRounds, UserRounds, draw_round, pauses_of
 from sqlstress.experiments.hunt.spec import Schedule
-from sqlstress.machine.warnings import has_wal_reset_bug
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import join_alternatives
 from sqlstress.plan import built, cases_of, options_of_command, parse_option, parse_options, plan_of, seeded
 from sqlstress.registry import DEFAULT as DEFAULT_LOAD
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEEP_JOURNAL_MODE, Case
+from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
 from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS

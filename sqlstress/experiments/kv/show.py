@@ -327,7 +327,7 @@ class KeyValueShown(LoadShown):
         )
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        yield from failure_blocks(group)
+        yield from failure_blocks(group, with_warmup=True)
         yield from wal_blocks(group)
         yield from show_where.blocks(group)
 

@@ -194,6 +194,8 @@ class SqlSource(UserSource):
     def hear(self, window: Window) -> None:
         super().hear(window)
         self._window = window
+        if self._failures:
+            self._failures.counter.window = window
 
     def settle(self, chunk: Any, done: int, results: list[Any], stamps: Any) -> None:
         super().settle(chunk, done, results, stamps)
@@ -329,8 +331,8 @@ class ScriptFailures:
 
     def __init__(self, case: Case) -> None:
         self._settings = case.settings
-        self._failures = FailureCounter()
-        self.records = self._failures.records
+        self.counter = FailureCounter()
+        self.records = self.counter.records
 
     def add(self, script: Script, error: Exception, waited_s: float) -> None:
         """Record a failed statement, if the error has an SQLite result code and a position in the script."""
@@ -342,7 +344,7 @@ class ScriptFailures:
             return
         statement = steps[numbers[0]].statement
         kind = Kind(code, short_sql(statement.text), f"{statement.place.file}:{statement.place.line}")
-        self._failures.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
+        self.counter.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
     def checkpoint(self, sql: Sql, run: Step) -> Step:
         """Return a step that runs a checkpoint, and records a failure if the checkpoint was busy."""
@@ -354,7 +356,7 @@ class ScriptFailures:
             rows = run(variables)
             if is_busy(rows):
                 waited_s = time.perf_counter() - begun_s
-                self._failures.add(kind, f"its answer was {rows[0]}", waited_s, lambda: self._examine([sql]))
+                self.counter.add(kind, f"its answer was {rows[0]}", waited_s, lambda: self._examine([sql]))
             return rows
 
         return step

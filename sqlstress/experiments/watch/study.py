@@ -19,10 +19,11 @@ from sqlstress.experiments.watch.spec import DisplayOptions, MappedSqlite, Proce
 from sqlstress.experiments.watch.tally import WatchTally
 from sqlstress.machine import host
 from sqlstress.machine.sqlite_builds import builds_of_process
-from sqlstress.machine.warnings import has_wal_reset_bug, shared_file_system
+from sqlstress.machine.warnings import shared_file_system
 from sqlstress.options.option import options_of
 from sqlstress.plan import built, parse_options
 from sqlstress.report import Environment, Report
+from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 

@@ -1,0 +1,119 @@
+"""Long write transactions of the user's code, by real connections."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import sqlstress
+from sqlstress.user_work import LONG_HOLD
+from sqlstress.user_work.call_costs import LONG_HOLD_S, Hold, hold_of
+from sqlstress.user_work.failed_statements import FailedStatements
+from tests.user_work.failing_programs import INSERT, open_file
+
+
+def holds(recorder: FailedStatements) -> list[tuple[str, int, dict[str, str]]]:
+    return [(sql, count, traits) for topic, sql, count, _, traits in recorder.records() if topic == LONG_HOLD]
+
+
+def begin_immediate(connection: Any) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    time.sleep(2 * LONG_HOLD_S)
+    connection.execute("COMMIT")
+
+
+def write_first(connection: Any) -> None:
+    connection.execute("BEGIN")
+    connection.execute(INSERT)
+    time.sleep(2 * LONG_HOLD_S)
+    connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    ("work", "sql"), [(begin_immediate, "BEGIN IMMEDIATE"), (write_first, "INSERT INTO t VALUES (N)")]
+)
+def test_sleep_within_a_write_transaction_is_recorded(
+    library: str, work: Callable[[Any], None], sql: str, file: Path, recorder: FailedStatements
+) -> None:
+    connection: Any = (
+        sqlite3.connect(file, isolation_level=None) if library == "sqlite3" else apsw.Connection(str(file))
+    )
+    with closing(connection):
+        work(connection)
+    ((recorded, count, traits),) = holds(recorder)
+    line = work.__code__.co_firstlineno + 1
+    assert (recorded, count) == (sql, 1)
+    assert f"{Path(__file__).name}:{line}" in (traits["at"], traits["began_at"])
+    assert float(traits["seconds"]) >= 2 * LONG_HOLD_S and float(traits["outside"]) > 0.5
+
+
+def test_transaction_that_python_begins_is_recorded_after_its_connection_has_gone(
+    file: Path, recorder: FailedStatements
+) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(INSERT)
+        line = sys._getframe().f_lineno - 1
+        time.sleep(2 * LONG_HOLD_S)
+        connection.commit()
+    del connection
+    sqlite3.connect(file).close()
+    ((_, _, traits),) = holds(recorder)
+    assert traits["at"] == f"{Path(__file__).name}:{line}"
+
+
+def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT * FROM t").fetchall()
+        time.sleep(2 * LONG_HOLD_S)
+        connection.execute(INSERT)
+        connection.execute("COMMIT")
+        time.sleep(2 * LONG_HOLD_S)
+        connection.execute(INSERT)
+    assert holds(recorder) == []
+
+
+def test_time_of_statements_is_not_outside_of_sqlite() -> None:
+    steps = [("BEGIN", False, None), (INSERT, True, None), (INSERT, True, None), ("COMMIT", True, None)]
+    spans = [(0.0, 1.0), (2.0, 4.0), (5.0, 9.0), (9.0, 10.0)]
+    assert hold_of(steps, spans) == Hold(INSERT, 6.0, 1.0)
+    assert hold_of(steps[:1], spans) is None
+
+
+SLEEPS = f"""
+import sqlite3, time
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=60)
+
+@transaction
+def work(connection):
+    connection.execute("INSERT INTO t VALUES (1)")
+    time.sleep({2 * LONG_HOLD_S})
+    connection.commit()
+"""
+
+
+def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
+    file = tmp_path / "sleeps.py"
+    file.write_text(SLEEPS, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=4, repeat=1, directory=tmp_path)
+    (found,) = [finding for finding in report.findings if finding.code == "long-hold"]
+    assert found.facts["at"] == "sleeps.py:16" and found.facts["statement"] == "INSERT INTO t VALUES (N)"
+    assert float(found.facts["outside"]) > 0.5 and int(found.facts["count"]) >= 4
