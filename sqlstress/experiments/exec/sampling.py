@@ -43,8 +43,8 @@ class OpenFileSampler:
         self._open = self._closed = 0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._signs = LockSigns(self._database)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
-            self._signs = LockSigns(self._database)
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
