@@ -36,6 +36,9 @@ open; a command had the trial's database open."""
 class OpenFileSampler:
     """Sampler of the open files of a worker's commands while they run."""
 
+    _signs: LockSigns
+    """Signs in the samples; missing if the system has no /proc."""
+
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
         """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
@@ -43,8 +46,8 @@ class OpenFileSampler:
         self._open = self._closed = 0
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._signs = LockSigns(self._database)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
+            self._signs = LockSigns(self._database)
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
