@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from itertools import accumulate, product
+from itertools import accumulate, combinations, product
 from math import exp
 from random import Random
-from statistics import NormalDist, fmean, median, stdev
+from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from sqlstress.statistics.compare import (
     Passes,
     Ratio,
     _orders,
+    _residual_variance,
     all_differences,
     hodges_lehmann,
     min_sample_size,
@@ -374,3 +375,31 @@ def test_needed_is_the_smallest_size_that_can_show_a_difference(alpha: float, si
     assert min_sample_size(alpha) == size
     assert unpaired_critical(size, size, alpha) >= 0
     assert size == 1 or unpaired_critical(size - 1, size - 1, alpha) == -1
+
+
+@pytest.mark.parametrize(("cases", "shared"), [(3, 3), (4, 6), (7, 3)])
+def test_residual_variance_is_half_the_mean_variance_of_pairwise_differences(cases: int, shared: int) -> None:
+    random = Random(cases)
+    logs = [{number: random.gauss(case, 1) for number in range(shared)} for case in range(cases)]
+    logs[0][shared] = 1e9  # Only one case has this pass, so it does not count.
+    pairs = [
+        variance(first[number] - second[number] for number in range(shared))
+        for first, second in combinations(logs, 2)
+    ]
+    assert _residual_variance(logs) == (pytest.approx(fmean(pairs) / 2), (cases - 1) * (shared - 1))
+
+
+def test_residual_variance_needs_three_cases_and_three_shared_passes() -> None:
+    two, three = ({number: float(number) for number in range(count)} for count in (2, 3))
+    assert _residual_variance([three] * 2) == _residual_variance([three, three, two]) == (0.0, 0)
+
+
+@pytest.mark.parametrize(("m", "n", "alpha"), [(31, 31, 0.025), (40, 60, 0.05), (1000, 2, 0.1)])
+def test_approximation_for_many_values_equals_the_normal_quantile(m: int, n: int, alpha: float) -> None:
+    statistic = unpaired_critical(m, n, alpha)
+    normal = NormalDist(m * n / 2, math.sqrt(m * n * (m + n + 1) / 12))
+    assert normal.cdf(statistic + 0.5) <= alpha < normal.cdf(statistic + 1.5)
+
+
+def test_approximation_for_two_values_finds_no_significant_statistic() -> None:
+    assert unpaired_critical(31, 2, 0.001) == -1

@@ -25,6 +25,7 @@ from tests.analysis.comparison.sides import (
 from tests.analysis.hand_made import run, trial
 
 EXAMPLE = report(*sweep(1000, effective=settings_read_back()))
+HOST = EXAMPLE.environment.host
 
 
 def durable(sync: SyncCost | None = LINUX, *warnings: str, **effective: str) -> Report:
@@ -156,3 +157,38 @@ def test_unknown_size_of_a_queried_table_prevents_a_ratio() -> None:
 
     assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is unknown for A",)
     assert reasons(queries(500), queries(500)) == ()
+
+
+def test_different_loop_prevents_a_ratio() -> None:
+    native, python = (report_of_case(Case(spec=Load(loop=loop))) for loop in ("native", "python"))
+    assert reasons(native, python) == ("what drove the load, the native loop or Python's, differs",)
+    assert values(side_by_side(native, python))["loop"] == ("native", "python")
+    assert reasons(python, python) == ()
+
+
+def test_different_cpu_quota_prevents_a_ratio() -> None:
+    free, limited = (
+        report(*sweep(5, effective=settings_read_back()), host=replace(HOST, cores=8, cpu_quota=quota))
+        for quota in (None, 2.0)
+    )
+    assert reasons(free, limited) == reasons(limited, free) == ("the CPU quota differs",)
+    assert values(side_by_side(free, limited))["CPU quota"] == ("none", "limited to 2 by a CPU quota")
+    assert reasons(limited, limited) == reasons(free, free) == ()
+
+
+@pytest.mark.parametrize(
+    ("other", "durability"),
+    [
+        (durable(synchronous="normal"), "WAL, synchronous=NORMAL, no commit waits for a sync"),
+        (
+            durable(LINUX, "sync-does-nothing"),
+            "WAL, synchronous=FULL, each commit waits for a sync that does nothing",
+        ),
+        (
+            durable(MACOS),
+            "WAL, synchronous=FULL, each commit waits until the drive has it in its cache",
+        ),
+    ],
+)
+def test_durability_names_what_a_commit_waits_for(other: Report, durability: str) -> None:
+    assert values(side_by_side(EXAMPLE, other))["durability"][1] == durability

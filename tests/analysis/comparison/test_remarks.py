@@ -90,3 +90,17 @@ def test_driver_without_a_library_has_no_version() -> None:
     dry = report(*sweep(1000, case=Case(driver="dry"), effective={}), builds=())
     assert values(side_by_side(report_of(), dry))["SQLite's version"] == ("3.51.3", "none")
     assert values(side_by_side(dry, dry)) == {}
+
+
+def test_settings_that_another_subject_names_are_not_repeated() -> None:
+    elsewhere = {"journal_mode": "delete", "synchronous": "off", "fullfsync": "1", "busy_timeout": "9"}
+    other = read_back(page_size="8192", **elsewhere)
+    assert values(side_by_side(read_back(busy_timeout="1"), other))["settings such as page_size"] == (
+        "page_size=4096",
+        "page_size=8192",
+    )
+
+
+def test_driver_that_stores_nothing_has_no_settings() -> None:
+    dry = report(*sweep(9000, case=Case(driver="dry"), effective={}))
+    assert values(side_by_side(read_back(), dry))["settings such as page_size"] == ("", "none")
