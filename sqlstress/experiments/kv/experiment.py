@@ -237,7 +237,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by buckets, then concurrency, target and rate. Raises UsageError."""
+        """Yield the cases, by buckets, concurrency, target and rate. Raise UsageError for bad options."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(

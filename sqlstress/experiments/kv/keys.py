@@ -188,8 +188,8 @@ class Placement:
     """The keys of each bucket (database file).
 
     If transactions replace several rows, the keys of a bucket form pairs: both keys of a pair are always
-    written in one transaction, so that a torn transaction is visible. The last keys of a bucket have
-    no partner. If a transaction writes an odd number of rows, one of these keys is among them.
+    written in one transaction, so that a torn transaction is visible. If a transaction writes an odd
+    number of rows, one of its keys is among the last keys of the bucket, which have no partner.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

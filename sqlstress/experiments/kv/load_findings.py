@@ -43,7 +43,7 @@ MIN_SUGGESTED_BUCKETS = 20
 MIN_KEPT_THROUGHPUT = 0.95
 """Minimum ratio of throughput with more files to throughput with fewer files, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files from which on more are not suggested: every process needs a connection to each file."""
+"""Number of files from which on no more are suggested: every process needs a connection to each file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -111,8 +111,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    Return None if all processes completed about equally many operations, or if this is unknown. If shares are
-    uneven, the few processes that got the lock dominate the p99 of all operations.
+    Return None if all processes completed about equally many operations, or if their shares are unknown. If
+    shares are uneven, the few processes that got the lock dominate the p99 of all operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -510,7 +510,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy (docs/where.md) for each cause with LARGE_SHARE of the slow time in every pass."""
+    """Yield a remedy (docs/where.md) for each cause of LARGE_SHARE of slow operations' time in each pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(
