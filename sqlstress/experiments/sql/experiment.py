@@ -116,7 +116,7 @@ def _check(spec: Scripts, driver: str) -> None:
 def _check_transaction(script: Script, *, ledger: bool) -> None:
     """Raise UsageError if the script begins a transaction that no statement ends.
 
-    With `ledger`, also raise UsageError if a script that writes lacks a BEGIN or exactly one COMMIT.
+    With `ledger`, a script that writes must also have a BEGIN and exactly one COMMIT.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
