@@ -1,22 +1,23 @@
-"""Acknowledgements in shared memory, so that the writes of a killed worker count, too.
+"""Acknowledgements (records of completed writes) in shared memory, so that a killed worker's writes count.
 
-Every worker has an area of 64-bit words that no other process writes. Its parts:
+A worker's area is the part of the shared memory that only this worker writes. A chunk is a batch of
+operations that the timed loop runs without other work in between. A slot is the record of the last write to
+one key. An area has these parts, in 64-bit words:
 
-- meta: the number of operations in the current chunk, and the sequence number of its first row
+- meta: number of operations in the current chunk, and sequence number of the chunk's first row
 - stamps: begin and end of each operation of the chunk; 0 means not done yet
-- rows: the slot of each row of the chunk's operations
-- written: a byte per row, 1 if it is written, 0 if it is only read or its operation failed
+- rows: slot of each table row that the chunk reads or writes
+- written: a byte per row: 1 if the row is written, 0 if it is only read or its operation failed
 - sequences, begins, ends: the worker's last acknowledged write to each slot; sequence 0 means no write
-- counts: the number of the worker's acknowledged updates of each counter
+- counts: number of the worker's acknowledged updates of each counter
 
-A slot is the record of the last write to one key. A chunk is the list of operations that the timed loop runs
-without other work in between. If keys times workers would take too much memory, only a part of the keys,
-selected by a hash, has slots. The published script (`--preset classic`) draws its keys from 2**31 numbers, so
-there each slot records one write of the worker. When a chunk is done, its writes are copied to the last
-writes of their slots; if the worker has died, the parent copies them.
+When a chunk is done, the worker copies the chunk's writes to their slots. If the worker has died, the parent
+copies them. If slots for all keys and workers would take too much memory, only some keys, selected by a hash,
+have slots. The published script (`--preset classic`) draws its keys from 2**31 numbers. So each of its slots
+records one write of the worker, not of a key.
 
-The stamps are a row of begins and a row of ends. In a closed loop an operation begins when the previous one
-ends, so the rows overlap, shifted by a word: one write sets both an end and a begin.
+The stamps are an array of begins and an array of ends. In a closed loop an operation begins when the previous
+one ends. So the arrays overlap, shifted by a word: one write sets an end and the next begin.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MEMORY_BUDGET = 256 << 20
-"""Maximum size of the acknowledgements of all workers together, in bytes."""
+"""Maximum size of the slots of all workers together, in bytes."""
 MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
@@ -45,42 +46,42 @@ COUNTERS = 16
 _STRETCH = 512
 
 UNTRACKED = -1
-"""Stands for the slot of a key without a slot."""
+"""Slot number that stands for a key without a slot."""
 
 
 class Shape(NamedTuple):
-    """Sizes of the parts of a worker's area of shared memory."""
+    """Sizes of the parts of a worker's area (its part of the shared memory)."""
 
     width: int
-    """Number of rows per operation."""
+    """Number of table rows per operation."""
     operations: int
-    """Maximum number of operations in a chunk."""
+    """Maximum number of operations in a chunk (batch of operations)."""
     slots: int
     """Number of keys whose last write is recorded."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether operations may begin later than the previous one ended, so that begins are stored."""
+    """Whether an operation may begin later than the previous one ended. If so, begins are stored, too."""
 
     @property
     def ends_from(self) -> int:
-        """Index of the first end in `stamps`. The first begin has the index 0."""
+        """Index in the part `stamps` of the first operation's end. The index of its begin is 0."""
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Number of words in `meta`, `stamps`, `rows`, `written`, the last writes, and `counts`."""
+        """Number of 64-bit words of `meta`, `stamps`, `rows`, `written`, all slots, and `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
     @property
     def words(self) -> int:
-        """Number of words in one worker's area."""
+        """Number of 64-bit words in one worker's area."""
         return sum(self.parts)
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the sizes of each worker's area for a case."""
+    """Return the sizes of each worker's part of the shared memory (area) for a case."""
     load = case.spec
     if case.workload == "classic":
         return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
@@ -90,10 +91,10 @@ def shape_of(case: Case) -> Shape:
 
 
 class AckArea:
-    """One worker's area, split into the parts that the module's docstring lists."""
+    """A worker's part of the shared memory, with the worker's acknowledged writes."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` is a writable memoryview of 64-bit integers (format "q"); `worker` counts from 1."""
+        """`words` is the memory of all workers, a memoryview with the format "q"; `worker` counts from 1."""
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
@@ -106,10 +107,10 @@ class AckArea:
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows of the next chunk, before the chunk begins.
+        """Store the rows of the next batch of operations (chunk), before the batch begins.
 
-        `rows` has the slot of each row, `written` a flag: 1 if the operation writes the row, which then must
-        have a slot. Every row has a sequence number, counted from `first`.
+        `rows` has the slot of each row. `written` has 1 for each row that is written, else 0; a written row
+        must have a slot. The sequence numbers of the rows count from `first`.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -118,31 +119,31 @@ class AckArea:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Mark operation `operation` of the chunk, counted from 0, as an operation without writes."""
+        """Mark a failed operation of the current batch as one without writes; `operation` counts from 0."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Store the chunk's completed writes, by slot, as last writes. A second call is harmless."""
+        """Record the completed writes of a batch of operations in their slots. A second call is harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
             by_row = (chain.from_iterable(map(repeat, stamp, repeat(width))) for stamp in stamps)
         done = zip(rows, count(self.meta[1]), *by_row, strict=False)
         for slot, sequence, begin, end in compress(done, self.written[: len(rows)].tolist()):
-            # The sequence number is stored last: a reader that has it never gets an earlier write's end.
+            # The sequence number is stored last: a reader that sees it also sees the end of this write.
             begins[slot] = begin
             ends[slot] = end
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the chunk as done: its writes are stored as last writes."""
+        """Mark the current batch of operations as done: all its writes are recorded in their slots."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
-        """Store the acknowledged writes of a dead worker's last chunk as last writes.
+        """Record the acknowledged writes of a dead worker's last batch of operations in their slots.
 
-        Return {sequence number: slot} for the writes in progress, which the database may or may not have.
+        Return {sequence number: slot} for the writes in progress at the death. The database may have them.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -155,12 +156,12 @@ class AckArea:
 
 
 def area_of(case: Case, words: Any, worker: int) -> AckArea:
-    """Return a worker's area in the shared array; `worker` counts from 1."""
+    """Return a worker's part of the shared array `words`; `worker` counts from 1."""
     return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the C code's plan of keys, values and last writes; `first` is the first worker's area."""
+    """Return the C code's parameters for keys, values and slots; `first` is the area of worker 1."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -177,7 +178,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the begin of any worker's latest acknowledged write, in ns, by slot; 0 means no write."""
+    """Return the latest begin of an acknowledged write of all workers, in ns, by slot; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]
@@ -189,12 +190,12 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag per row for `announce`: 1 if the row has a slot, 0 if it is UNTRACKED."""
+    """Return the flags `written` for `AckArea.announce`: 1 for a row with a slot, 0 for UNTRACKED."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Mapping from the number of a key to its slot; the identity if there is a slot for every key."""
+    """Mapping from a key's number to its slot. If every key has a slot, both numbers are equal."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys

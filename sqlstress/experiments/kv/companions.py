@@ -1,4 +1,7 @@
-"""Companions (processes besides the workers): a checkpointer, a reader with a snapshot, and a WAL watcher."""
+"""Companions (processes besides the workers): a checkpointer, a reader with a snapshot, and a WAL watcher.
+
+The window is the measured period of a trial. A companion returns series: values over time, by interval.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ _SLEEP_S = 0.02
 MOST = 600
 """Maximum number of intervals in a series of values."""
 PATIENCE_MS = 1000
-"""Busy timeout of a checkpoint, in ms. A checkpoint that waits for a reader may block all writers."""
+"""Maximum busy timeout of a checkpoint, in ms: while it waits for a reader, it may block all writers."""
 
 
 class Timing:
-    """Schedule of a companion's work: rounds with pauses between them, in ns of `perf_counter_ns`."""
+    """Schedule of a companion's rounds of work, with pauses in between. Times are of `perf_counter_ns`."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
@@ -45,7 +48,7 @@ class Timing:
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
-        """Return the time since the opening of the window, in ns; None if `at_ns` is outside the window."""
+        """Return the time from the window's opening to `at_ns`, in ns; None outside the window."""
         opens_ns = self._window.opens_ns
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
@@ -53,8 +56,8 @@ class Timing:
 class Stretches:
     """Values over time: one for each interval in which a value was observed, for at most MOST intervals.
 
-    If a trial is too long, `fold` merges pairs of neighbouring intervals. So the sum (`add`) or the maximum
-    (`max`) of all values stays exact.
+    If a trial has more intervals, neighbouring intervals are merged in pairs. The sum (with `fold=add`) or
+    the maximum (with `fold=max`) of all values stays exact.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
@@ -95,7 +98,7 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints from the common start on; return the figures of those that end in the window."""
+        """Run checkpoints until the window closes; return series of the checkpoints that end within it."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -113,7 +116,7 @@ class Checkpointer:
 
 
 class CheckpointAnswers:
-    """Figures of the checkpoints that ended within the window, by interval."""
+    """Counts and times of the checkpoints that ended within the window, for each interval of time."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -127,12 +130,13 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add the answer of a checkpoint of file number `file`, which took `took_ns` ns.
+        """Add a checkpoint of file number `file` that took `took_ns` ns.
 
-        `at_ns` is the time from the opening of the window to the end of the checkpoint; None means outside
-        the window. An answer is (busy, frames, checkpointed); the last two are -1 if the WAL could not be
-        read. A checkpoint is stuck if it left frames and got no further than the previous one: any short read
-        makes it leave frames.
+        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL could not be read.
+        `at_ns` is the end of the checkpoint since the window's opening; None means outside the window.
+
+        A checkpoint is stuck if it left frames and got no further than the previous one. Frames alone prove
+        nothing: any short read makes a checkpoint leave frames.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -145,7 +149,7 @@ class CheckpointAnswers:
                 figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
-        """Return the counts and times, by interval."""
+        """Return series of the counts (all, busy, stuck) and times (total, longest) of checkpoints."""
         return [figure.series() for figure in self._figures]
 
 
@@ -160,7 +164,7 @@ class PinnedReader:
             connection.rows("SELECT count(*) FROM sqlite_schema")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Keep the snapshots until the trial has ended; return no values."""
+        """Keep the snapshots until the trial has ended; return no series."""
         while not ended():
             time.sleep(_SLEEP_S)
         return []
@@ -170,13 +174,13 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """A companion that samples every WAL once per interval; figures are the sum or maximum over all files."""
+    """A companion that samples the WALs of all files once per interval."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Sample all files while the window is open; return the values over time."""
+        """Sample all WALs while the window is open; return their frames and sizes over time."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)

@@ -70,7 +70,7 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. The script leaves a setting of None as it is."""
+"""Case that `--preset classic` measures. None means that the published script does not change a setting."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes: every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30
@@ -78,7 +78,7 @@ MAX_TRANSACTION_BYTES = 1 << 30
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an additional process), or ""."""
+    """Return the name of the first option that requests a companion (an extra process), or ""."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
@@ -237,7 +237,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by buckets, then concurrency, target and rate. Raises UsageError."""
+        """Yield the cases, by buckets, concurrency, target and rate. Raise UsageError for bad options."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
@@ -263,9 +263,9 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name; those of the companions are a single trait.
+        """Return the case's options as text, by name; the options of all companions are one text.
 
-        A checkpointer sets wal_autocheckpoint, so this setting does not count as a difference.
+        Every checkpointer sets wal_autocheckpoint to 0, so this setting does not count as a difference.
         """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)
@@ -279,7 +279,7 @@ class KeyValueExperiment(Experiment):
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # Without --loop, each host uses the loop that it supports.
+        # Without --loop, hosts may use different loops for equal work.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

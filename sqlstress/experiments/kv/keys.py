@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.kv.spec import Load
     from sqlstress.report.case import Case
 
-# The order must match loop.h.
+# The order of the names must match loop.h.
 DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
@@ -32,12 +32,12 @@ _MASK = (1 << 64) - 1
 
 
 def to_text(number: int) -> str:
-    """Return the text key with a number. Text keys sort like their numbers."""
+    """Return the text key for a key's number. Text keys sort like their numbers."""
     return f"key{number:012d}"
 
 
 def to_blob(number: int) -> bytes:
-    """Return the 16-byte blob key with a number; neighbouring numbers are far apart in key order."""
+    """Return the 16-byte blob key for a key's number. Blobs of neighbouring numbers sort far apart."""
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
@@ -77,9 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability; it computes all keys in one long integer.
 
-    A key is a 64-bit product of the key space and a random fraction, which has the bits that the key space
-    does not need. With 100,000 keys probabilities differ by at most 1 in 10**9, with 10**8 keys by 1 in
-    1,000.
+    A key is the key space times a random fraction, in 64-bit arithmetic. A larger key space leaves fewer
+    bits for the fraction. So the probabilities of keys differ a little: with 100,000 keys by at most 1 in
+    10**9, with 10**8 keys by 1 in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -98,7 +98,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for Zipf-distributed ranks, and the step from rank to key."""
+    """Constants of Gray's method for Zipf-distributed ranks, and the factor from a rank to a key."""
 
     total: float
     second: float
@@ -108,7 +108,7 @@ class Zipf(NamedTuple):
 
 
 def zipf(key_space: int) -> Zipf:
-    """Return the constants for drawing ranks from a key space."""
+    """Return the constants for drawing Zipf-distributed ranks of `key_space` keys."""
     total = zeta(key_space)
     second = 1 + 0.5**ZIPF_THETA
     eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
@@ -116,7 +116,7 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Return a function that draws Zipf-distributed ranks, which a permutation maps to keys.
+    """Return a function that draws Zipf-distributed keys: a permutation maps each drawn rank to a key.
 
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994; theta as in
     YCSB.
@@ -136,7 +136,7 @@ def _zipfian(key_space: int, random: Random) -> Draw:
 
 
 def zeta(count: int) -> float:
-    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; beyond 10,000 by Euler-Maclaurin."""
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; terms after 10,000 by Euler-Maclaurin."""
     theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
@@ -164,16 +164,16 @@ def key_bytes(key: Key) -> bytes:
 
 
 def scatter(number: int) -> int:
-    """Return the image of a number under fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
+    """Return the 32-bit hash of a number: fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
     number = (number ^ number >> 16) * 0x85EBCA6B & _MASK_32
     number = (number ^ number >> 13) * 0xC2B2AE35 & _MASK_32
     return number ^ number >> 16
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the bucket of a key, 0 to buckets - 1, which is equal in all processes and runs.
+    """Return the number of a key's bucket, from 0; the result is equal in all processes and runs.
 
-    Python's hash() differs between processes. CRC-32 alone keeps regularity: every 524,288th integer would
+    Python's hash() differs between processes. With CRC-32 alone, keys that are multiples of 524,288 would
     leave half of eight buckets empty.
     """
     return scatter(crc32(key_bytes(key))) % buckets
@@ -188,12 +188,12 @@ class Placement:
     """The keys of each bucket (database file).
 
     If transactions replace several rows, the keys of a bucket form pairs: both keys of a pair are always
-    written in one transaction, so that a torn transaction is visible. If the number of rows is odd, a
-    transaction also writes one of the bucket's last keys, which have no partner.
+    written in one transaction, so that a torn transaction is visible. If a transaction writes an odd
+    number of rows, one of its keys is among the last keys of the bucket, which have no partner.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys by bucket; None for one bucket."""
+        """`bucket_table` has the bucket of each key, `order` the keys by bucket; both None for one bucket."""
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None

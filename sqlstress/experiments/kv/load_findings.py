@@ -1,4 +1,7 @@
-"""Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations."""
+"""Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations.
+
+A group holds the runs of one table. A run is a case with its trials, one per pass (repetition of all cases).
+"""
 
 from __future__ import annotations
 
@@ -32,19 +35,19 @@ MIN_JUDGED_WINDOW_S = 1.0
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that certainly shows a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait to report no sign of such long waits."""
+"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait, to report no sign of waits above it."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
-"""Minimum number of buckets (files) to suggest, with which a process usually finds a free file."""
+"""Minimum number of buckets (files) to suggest: a process then usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum ratio of throughput with more files to that with fewer, to suggest more files."""
+"""Minimum ratio of throughput with more files to throughput with fewer files, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Maximum number of files to suggest: every process needs a connection to each file."""
+"""Number of files from which on no more are suggested: every process needs a connection to each file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on operations that gave up on a locked database."""
+    """Yield a finding on operations that failed because the database was locked."""
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
@@ -91,9 +94,10 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return the remedy for starvation, or None unless the report shows that the write lock is its cause.
+    """Return the remedy for starvation; None if the report does not show that the write lock causes it.
 
-    Uneven shares of the processes show this, or a large share of recorded time that is waiting for the lock.
+    The write lock is the cause if some processes completed far more operations than others. It is also the
+    cause if waiting for the lock took a large share of the time recorded by --where.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -107,8 +111,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    Return None if the processes' shares are even or unknown. If they are uneven, the few processes that got
-    the lock dominate the p99 of all operations.
+    Return None if all processes completed about equally many operations, or if their shares are unknown. If
+    shares are uneven, the few processes that got the lock dominate the p99 of all operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -123,7 +127,7 @@ def _p99_ns(worker: WorkerResult, kind: str) -> float:
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the largest p99 of a single process that the p99 of all writes hides."""
+    """Yield a finding if a process had a larger p99 of writes than the p99 over all processes shows."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -146,7 +150,7 @@ _AT_SERVER = (
 
 
 def _server_waits(group: Group) -> Iterator[Finding]:
-    """Yield findings on waits at a server: refused transactions, operations given up, uneven shares."""
+    """Yield findings on waits at a server: refused transactions, failed operations, starved processes."""
     for run in group.runs:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
@@ -169,14 +173,14 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield a finding on waits beyond the usual busy timeout, which the case's longer timeout hides.
 
-    If there are none, yield a finding on cases whose window was too short to show such waits.
+    If there are no such waits, yield a finding on cases whose window was too short to show such waits.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
-    # In these runs an operation waited for its whole window, which is too short to show a longer wait.
+    # The windows of these runs are too short to show waits beyond the usual timeout.
     short = [
         run
         for run in shared
@@ -191,7 +195,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A retried transaction waits several times, each time shorter than in all.
+            # A retried transaction waits several times; each wait is shorter than their sum.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -206,8 +210,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each case that was also measured in a longer window, to find long waits.
 
-    A wait above the usual timeout would still last when the longer window closes: however long a process has
-    waited, its next attempt finds the lock taken as often as before.
+    A wait beyond the usual timeout would last until the longer window closes: a process that has waited long
+    is no more likely to get the lock at its next attempt.
     """
     for run in group.runs:
         trial = run.longer
@@ -229,7 +233,7 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 
 def _count_longer_waits(run: Run) -> int:
-    """Return the number of a run's operations, also failed ones, that waited over USUAL_BUSY_TIMEOUT_S."""
+    """Return the number of a run's operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
     least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     # In WAL mode readers wait for no lock.
     unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
@@ -246,7 +250,7 @@ FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return ways to shorten the waits of these cases, unless the report shows them to be useless."""
+    """Return ways to shorten the waits of these cases, without ways that the report shows to be useless."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
@@ -261,9 +265,9 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether the report shows that more files than now do not help these cases.
+    """Return whether the report shows that `files` database files would not help these cases.
 
-    The measured number of files nearest to `files`, preferably above it, decides.
+    The smallest measured number of files from `files` on decides, or else the largest measured number.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -279,7 +283,10 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files keep the throughput, and improve unfair shares or else the longest wait."""
+    """Return whether more files help: `many` keeps the throughput and is fairer or has shorter waits.
+
+    Fairness decides if the shares of the processes in `few` are unfair, else the longest wait.
+    """
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
     few_fairness, many_fairness = _fairness(few), _fairness(many)
@@ -298,30 +305,30 @@ def _fairness(run: Run) -> float:
 
 PAGE_SIZE = 4096
 MIN_STUCK_CHECKPOINTS = 3
-"""Minimum number of consecutive checkpoints without progress that is reported."""
+"""Minimum number of consecutive checkpoints without progress to report."""
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return the trial's series of this name over all processes; None if there is none."""
+    """Return the trial's series of this name over all processes; None if the trial has no such series."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
 
 
 def total(trial: Trial, name: str) -> int | None:
-    """Return the sum of the series' values; None if the trial has no such series."""
+    """Return the sum of the values of the trial's series `name`; None if the trial has no such series."""
     observed = series_of(trial, name)
     return None if observed is None else sum(observed.values)
 
 
 def most(trial: Trial, name: str) -> int | None:
-    """Return the largest of the series' values; None if the trial has no such series."""
+    """Return the largest value of the trial's series `name`; None if the trial has no such series."""
     observed = series_of(trial, name)
     return None if observed is None else max(observed.values, default=None)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield findings on checkpoints and WAL sizes of a group with a WAL watcher (see `companions`)."""
+    """Yield findings on checkpoints and on the sizes of WALs."""
     checkpointing = group.case.spec.checkpointing
     if checkpointing is None:
         yield from wal_growth_findings(group)
@@ -376,9 +383,9 @@ def _limit(case: Case, trial: Trial) -> int:
 
 
 MIN_LISTED_SHARE = 0.05
-"""Minimum share of the slowest operations' time at which a cause is listed."""
+"""Minimum share of the slowest operations' time for a cause to be listed, from 0 to 1."""
 LARGE_SHARE = 0.2
-"""Minimum share of the time, from 0 to 1, at which a cause gets a remedy."""
+"""Minimum share of the operations' time for a cause to get a remedy, from 0 to 1."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -395,12 +402,12 @@ _HOLDER_LABELS = {
 
 
 def time_accounts(run: Run) -> list[results.Where]:
-    """Return the recorded times of a run's valid trials, one per trial that has them."""
+    """Return the times by activity that --where recorded, one account for each valid trial that has it."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of time of each part, over all passes; empty without recorded times."""
+    """Return the share of each activity in the operations' time, over all passes; empty without --where."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -420,7 +427,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor; fewer would suffice."""
+    """Yield a finding on the case whose processes wait most for a processor: it has too many processes."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -428,9 +435,10 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 
 
 def _is_crowded(run: Run) -> bool:
-    """Return whether our processes wait for a processor more than for anything else, because of each other.
+    """Return whether processes mostly wait for a processor because the run has too many processes.
 
-    False if other programs are busy, and with --rate, where the load does not depend on the processes.
+    Return False if other programs were busy, because these may be the cause. Return False with --rate, where
+    the load does not depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
@@ -443,7 +451,7 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the causes of the slowest operations' time, for the case with the longest time."""
+    """Yield a finding on where the slowest operations spent their time, for the case with the slowest."""
     if group.met_quota:
         return
 
@@ -460,7 +468,7 @@ def _slowest_operations(run: Run) -> list[results.Slowest]:
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
-    """Return the finding on the slowest operations of a run: their waits in all passes, and remedies."""
+    """Return the finding on the slowest operations of a run: their time by cause, and remedies."""
     total = sum(account.total_ns for account in slow)
     parts, waits = Counter[str](), Counter[str]()
     for account in slow:
@@ -487,7 +495,7 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock most of the time; "others" if no single process did."""
+    """Return the process that held the lock for most of the time of `activity`; "others" if none did."""
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
@@ -502,7 +510,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy (see docs/where.md) for each cause with a large share of the time in every pass."""
+    """Yield a remedy (docs/where.md) for each cause of LARGE_SHARE of slow operations' time in each pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

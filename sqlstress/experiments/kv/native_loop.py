@@ -1,8 +1,8 @@
-"""A worker's part of kv whose timed loop runs in C. It passes a plan to the C code and collects the results.
+"""The worker's part of kv if the timed loop runs in C: it passes a plan to C and collects the results.
 
-Keys, kinds and values are drawn by an identical generator as in the Python loop, and acknowledged in the same
-shared words. The C loop also checks the values that it reads: each against the worker's own last write, and
-one in 256 against the last write of its writer.
+A plan is a dictionary of the C loop's parameters. The C loop draws the operations that the Python loop would
+draw, and acknowledges writes in the shared memory of `acks`. It also checks each value read against the
+worker's own last write, and one value in 256 against the last write of the worker that wrote the value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
 
 LARGEST_CHUNK = 64
-"""Maximum number of operations per chunk: a larger chunk would evict SQLite's memory from the CPU caches."""
+"""Maximum number of operations per batch (chunk): larger batches evict SQLite's memory from CPU caches."""
 _NO_LIMIT = -1
 
 
@@ -108,7 +108,7 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # A further window continues these, so that no value is written twice.
+        # A further window continues from these values, so that no value is written twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)

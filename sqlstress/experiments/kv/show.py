@@ -68,7 +68,7 @@ def build(group: Group) -> Table:
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     """Return the columns of a group's main table."""
     is_script = not experiment_of(group.case).common_start
-    # The heading shows the length of a window, but not the time of a fixed number of operations.
+    # The heading shows the length of a window. The time of a fixed number of operations varies.
     has_window = group.case.ops is None and not is_script
     unit = (
         "pairs per second, each a set and a get of the same key"
@@ -98,7 +98,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return the cell with the rate of these kinds of operations; it is empty unless the load is mixed."""
+    """Return a column's cell function: the rate of these kinds of operations, for mixed loads only."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -129,11 +129,11 @@ def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[ca
 
 
 WORST_MARK = "*"
-"""Mark of a p99 that is from a single process."""
+"""Mark of a p99 of the slowest process, in place of the p99 over all processes."""
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the meaning of the percentile columns, and of WORST_MARK if the table has it."""
+    """Return the legend of the percentile columns, with WORST_MARK if the table contains the mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -141,7 +141,10 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation; of the slowest process if shares were uneven."""
+    """Return the column with the p99 of a kind of operation.
+
+    If some processes did far more operations than others, the cell has the p99 of the slowest process.
+    """
     of_all = _latency(kind, "p99", meaning, leaves)
 
     def cell(row: case_table.Row) -> str | None:
@@ -254,7 +257,7 @@ def picture(group: Group) -> Iterator[str]:
     """Yield a heading, then a line for each case with its WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
-        # In a group with parts, `group.place` already names the value that differs.
+        # If cases differ in an option, the group has parts, and `group.place` names the option's value.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -268,7 +271,7 @@ def picture(group: Group) -> Iterator[str]:
 def bars(sizes: Series, window_ns: int) -> str:
     """Return WIDTH characters, whose heights show the largest value in each part of the window.
 
-    A part without samples repeats the previous part. If `window_ns` is 0, the last value ends the window.
+    A part without samples repeats the previous part. If `window_ns` is 0, the last sample ends the window.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -355,7 +358,7 @@ class KeyValueShown(LoadShown):
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
         columns["checkpoint_interval_s"] = _checkpoint_interval_s
-        columns["loop"] = columns.pop("loop")  # It is the last column of the load in every version.
+        columns["loop"] = columns.pop("loop")  # In every version, `loop` is the last column of the load.
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
@@ -374,7 +377,7 @@ def _companions_label(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
-    # If a part of the load differs between groups, each of its values is listed once.
+    # If an option differs between the parts of the group, each value is listed once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
         for part in (
@@ -395,12 +398,12 @@ _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
 )
-"""Options of the load that the table or a sentence above it describes."""
+"""Options of the load that the table, or a sentence above the table, describes."""
 _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield a text on each changed option that is not in `described`, such as "made-up 1 or 5"."""
+    """Yield name and values of each option that is not default or `described`, such as "made-up 1 or 5"."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)
@@ -409,7 +412,7 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
 
 
 def _companions_phrase(checkpointing: Checkpointing) -> str:
-    """Return a text on the companions, such as "during the load a RESTART checkpoint every 20ms"."""
+    """Return a text on extra processes, such as "during the load a RESTART checkpoint every 20ms"."""
     parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
@@ -439,6 +442,6 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the pause between checkpoints, in seconds; None if there are no companions."""
+    """Return the pause between checkpoints, in seconds; None without companions (extra processes)."""
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

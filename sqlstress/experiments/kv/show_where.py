@@ -1,4 +1,7 @@
-"""Presentation of the recorded times of `--where`: shares and plots for each case, over all passes."""
+"""Presentation of the times recorded by --where: the share of each activity, and plots, over all passes.
+
+An account has the recorded times of one trial. A span is a period in which a process did one activity.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
     results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
-"""Heading (on two lines) and meaning of each part of the time."""
+"""Two-line heading and meaning of the column for each activity that takes time."""
 _NAMES = {part: f"{first} {second}".strip() for part, ((first, second), _) in _PARTS.items()}
 _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table with the shares of the time; nothing without --where."""
+    """Yield the table with the share of each activity in the operations' time; nothing without --where."""
     if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
@@ -50,7 +53,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _limits(group: Group) -> str:
-    """Return sentences on the limits of the recorded times, or ""."""
+    """Return sentences on what --where could not record, or ""."""
     accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
     if any(run.case.rate for run in group.runs if time_accounts(run)):
@@ -103,7 +106,7 @@ _SPANS = {
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group; nothing without recorded times."""
+    """Yield plots of the times that --where recorded for a group; nothing without such records."""
     runs = [run for run in group.runs if time_accounts(run)]
     if runs:
         yield _split(group, runs)
@@ -146,7 +149,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation, beginning with the row of its process."""
+    """Return the timeline of the longest operation: a row per process, the operation's own process first."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -171,7 +174,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield a trace (lines of the plot) for each kind of span that occurs."""
+    """Yield a trace (lines of the plot) for each kind of span (period of one activity) that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

@@ -137,7 +137,7 @@ class KvSelection:
     target: tuple[str, ...] | None = target_option(target_names(keyvalue_drivers()))
     anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
-    """Requested companions."""
+    """Requested companions (processes in addition to the workers)."""
     server: Server = _UNSAID
     """Requested server."""
 

@@ -1,4 +1,8 @@
-"""The parent's part of kv and of the published script: rows before the load (preload), verification."""
+"""The parent's part of kv and of the published script: rows before the load (preload), verification.
+
+Keys are numbered. A slot is the record of the last write to one key. A stamp is the worker and the sequence
+number of a write, which are stored in the written value.
+"""
 
 from __future__ import annotations
 
@@ -27,23 +31,23 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""A row that was read: its key as text, its slot, and its write.
+"""A row read from the database: its key as text, its slot, and the stamp in its value.
 
-The slot is None if the key's last write is not recorded. The write is None if sqlstress did not make the
+The slot is None if the key's last write is not recorded. The stamp is None if sqlstress did not make the
 value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which later trials keep the arrays of `partition_arrays`, which take 6 MB."""
+"""Maximum number of keys for which `partition_arrays` keeps its arrays for later trials (up to 6 MB)."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return (bucket of each key, keys sorted by bucket) as shared arrays, which `carry` keeps.
+    """Return shared arrays: (bucket of each key, keys sorted by bucket). `carry` keeps the arrays.
 
-    Return (None, None) for one bucket, and for the published script, whose buckets are remainders. It calls
-    `pulse` often, because millions of keys take seconds.
+    Return (None, None) for one bucket, and for the published script, which computes a key's bucket as a
+    remainder. `pulse` is called often, because millions of keys take seconds.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -96,7 +100,7 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` zeros, the array of an earlier trial if possible."""
+        """Return a shared array of at least `length` zeros, reusing an earlier trial's array if possible."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -123,7 +127,7 @@ class KeyValueWork(ProvenWork):
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         """Add the cost of a call into the binding and, with --where, the workers' time by cause."""
         trial = super().complete(trial, pulse)
-        if not any(worker.error for worker in trial.workers):  # A worker that failed may still run and write.
+        if not any(worker.error for worker in trial.workers):  # A failed worker may still write to `words`.
             self.carry[_WORDS] = self.words
         trial = replace(trial, bare_call_ns=self.carry.get(self._bare_call))
         if self.trace is None:
@@ -161,8 +165,8 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Let the C code check all rows while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check, or None if `check_keys` must check in Python: after a problem,
-        without C, or if a worker died, because Python must first store its acknowledgements.
+        The function returns the passed check, or None if `check_keys` must check the rows in Python: if C is
+        not used or found a problem, or if a worker died. Python must first record a dead worker's writes.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -212,7 +216,7 @@ class KeyValueWork(ProvenWork):
         return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
 
     def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket. A row in the wrong bucket has neither a slot nor a write."""
+        """Yield all rows; set their keys' flags to 1. A row in a wrong bucket has neither slot nor stamp."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
@@ -237,7 +241,7 @@ class KeyValueWork(ProvenWork):
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield the keys without a row, whose flag is 0, as text."""
+        """Yield the keys that have no row (flag 0), as text."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -265,7 +269,7 @@ class PresetWork(KeyValueWork):
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.salt = salt
-        # Trials belong to the same sweep if they differ in nothing but the concurrency.
+        # A sweep is all trials that differ only in the concurrency.
         sweep = replace(case, concurrency=1)
         self._fresh = carry.get(("classic", case.buckets)) != sweep
         if self._fresh:
@@ -278,7 +282,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the buckets before the first trial of a sweep."""
+        """Create the buckets before the first trial of a sweep (trials that differ in the concurrency)."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -287,10 +291,10 @@ class PresetWork(KeyValueWork):
         return trial
 
     def discard(self) -> None:
-        """Keep the files for the rest of the sweep."""
+        """Keep the files, because the next trial of the sweep adds rows to them."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return one check: this trial's rows have its acknowledged writes, older rows are unchanged."""
+        """Check that this trial's rows have the acknowledged writes, and that older rows are unchanged."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -302,7 +306,7 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return this trial's keys, and the history by key instead of slot; unset keys have no entry."""
+        """Return this trial's keys, and the history by key instead of slot, without keys never written."""
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
@@ -323,7 +327,7 @@ class PresetWork(KeyValueWork):
         return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket; store the rows that are in the right bucket in `rows`."""
+        """Yield every row of every bucket; store the value of each row in its right bucket in `rows`."""
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in with_pulses(self.table.rows(bucket), pulse):
@@ -338,7 +342,7 @@ class PresetWork(KeyValueWork):
 
 
 PRELOADED = Stamp(0, 0)
-"""Stands for the write of the value that a key had before the trial."""
+"""Stamp that stands for the write of a key's value before the trial."""
 
 Column = Sequence[int] | Mapping[int, int]
 """A number for each slot (the record of the last write to one key)."""
@@ -348,9 +352,9 @@ Column = Sequence[int] | Mapping[int, int]
 class ReadHistory:
     """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock.
 
-    A stored value must be a worker's last acknowledged write to the key, and no other acknowledged write may
-    have begun after its end: of overlapping writes any may be the last. A write in progress when its worker
-    died may be stored, but must not replace a write that began after the death.
+    A stored value must be from a worker's last acknowledged write to the key. No other acknowledged write may
+    have begun after the end of this write. Of overlapping writes, any may be the last. A write in progress
+    when its worker died may be stored, but must not replace a write that began after the death.
     """
 
     sequences: Sequence[Column]
@@ -362,10 +366,10 @@ class ReadHistory:
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
     """Slot of each write that was in progress when its worker died, and may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time at which a dead worker was known to have ended, by worker."""
+    """Time at which a dead worker had certainly ended, by worker."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the write `found` cannot be the last write to a slot; None if it can be."""
+        """Return the reason why the stored write `found` cannot be the last write of a slot, or None."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -394,12 +398,12 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the known times at which dead workers had ended, by worker."""
+    """Return the time at which each dead worker had certainly ended, by worker."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
 def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
-    """Return the check of all stored rows; `missing` are the keys without a row."""
+    """Return the check of rows against acknowledged writes; `missing` are the keys without a row."""
     tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
@@ -413,7 +417,7 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check of counters by name; `maybe` updates of dead workers may be stored, too."""
+    """Return the check of stored counters; up to `maybe` updates of dead workers may be stored, too."""
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():

@@ -1,7 +1,8 @@
 """A worker's part of the key-value workload: random gets and replaces, prepared in chunks.
 
-A chunk is the list of operations that the timed loop runs without other work in between. C functions draw
-keys, choose kinds and check values for a whole chunk at once.
+A chunk is a batch of operations that the timed loop runs without other work in between. Built-in functions
+draw keys, choose kinds and check values for a whole chunk at once. A stamp identifies the write that made a
+value.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check that writes of this trial made the values read, and that pairs are from one transaction."""
+    """Check that each value read is from a write of this trial, and each pair from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -41,7 +42,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the results of gets; their parameters are used only in counter-examples."""
+        """Check the values that gets read; the parameters of the gets appear only in counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -53,7 +54,7 @@ class ReadCheck:
                     findings.bad_read_examples.append(foreign_read_text(key, value))
 
     def _all_ours(self, values: list[Any]) -> bool:
-        # C functions check the whole chunk; only if this fails, a slow check finds the wrong value.
+        # Built-in functions check all values at once; only if this fails, a slow check finds the wrong value.
         if not values:
             return True
         try:
@@ -63,7 +64,7 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check the rows of two keys, read in one snapshot, which are always written in one transaction."""
+        """Check two rows from one snapshot, whose keys are always written in one transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -95,7 +96,7 @@ def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on a torn pair of rows: (key, value, write that made the value or None)."""
+    """Return a text on two rows that are not from one transaction, each (key, value, stamp or None)."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -146,7 +147,7 @@ class KeyValueSource:
         self._given_up = 0
         self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
-        """Failed operations of the chunk whose times are not known yet: index, kind and error."""
+        """Failed operations of the current chunk: index, kind and error. Their times are known at its end."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -157,7 +158,7 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # One random byte per operation: a threshold that is drawn for each chunk has an exact mean.
+        # A random byte decides each kind. The threshold is rounded at random, so that its mean is exact.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -176,7 +177,7 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce the writes of the chunk, whose kinds are GET or REPLACE; return the slots of its rows."""
+        """Store the rows of a chunk of gets and replaces in shared memory; return the slots of the rows."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -216,7 +217,8 @@ class KeyValueSource:
     def _check_patience(self, kinds: bytearray) -> None:
         """Raise EnvironmentFailure if operations have failed for PATIENCE_S without a write in between.
 
-        Each failure counts as a whole busy timeout. Otherwise a fixed number of operations might never end.
+        Each failure counts as a whole busy timeout. Without the check, a fixed number of operations might
+        never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -246,7 +248,7 @@ class KeyValueSource:
 
 
 def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
-    """Return the failed statements of a worker as sightings."""
+    """Return the failed statements of a worker as sightings (observed events of the report)."""
     if not refusals:
         return []
     from sqlstress.user_work.failures import refusal_records  # Without failures the module is not needed.
@@ -267,11 +269,11 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""If transactions write several rows, one get in this number reads both keys of a pair."""
+"""If transactions write several rows, one in this number of gets reads both keys of a pair."""
 
 
 class TransactionSource(KeyValueSource):
-    """Source of transactions with several statements; each is prepared separately."""
+    """Source (a worker's operations) of transactions with several statements, prepared one by one."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
@@ -285,7 +287,7 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return an update that counts its own acknowledgement as soon as it is done.
+        """Return a function that updates a counter, then counts the update as acknowledged at once.
 
         Other acknowledgements are stored after the chunk, perhaps twice, which would make a count wrong.
         """
@@ -341,7 +343,7 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of a key's pair; a key without a partner is mapped to some pair."""
+        """Return the number of a key's pair in the bucket; a key without partner gets another pair."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 
@@ -374,16 +376,17 @@ LARGEST_KEY = 1 << 31
 
 
 def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
-    """Return a worker's keys, in the order in which the worker sets them."""
+    """Return a worker's keys in the published script, in the order in which the worker sets them."""
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
 class ClassicSource(KeyValueSource):
-    """Source that sets all of its keys, then gets them in random order, as the published benchmark does.
+    """Source (a worker's operations) that sets all its keys, then gets them in random order.
 
-    Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is the remainder of its
-    division by the number of buckets. Source: docs/published-benchmark.md.
+    The published benchmark does so, too. Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A
+    key's bucket is the remainder of its division by the number of buckets. Source:
+    docs/published-benchmark.md.
     """
 
     single_statements = (GET,)

@@ -59,7 +59,7 @@ SCRIPTS = {
     "bank": BuiltIn(
         "bank",
         f"{_PAID}BEGIN IMMEDIATE;\n{_TRANSFER}",
-        # A common order of the locks prevents deadlocks.
+        # All transactions lock rows in the same order, which prevents deadlocks.
         f"{_PAID}BEGIN;\n"
         "SELECT id FROM bank_accounts WHERE id IN (:payer, :payee) ORDER BY id FOR UPDATE;\n"
         f"{_TRANSFER}",
@@ -73,7 +73,7 @@ def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield the SQL statements that create and fill these sets of tables; all targets accept them."""
+    """Yield the SQL statements, valid on all targets, that create and fill these sets of tables."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),

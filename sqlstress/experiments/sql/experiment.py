@@ -1,4 +1,7 @@
-"""The experiment `sql`: its cases differ in scripts, number of processes, target and rate."""
+"""The experiment `sql`: its cases differ in number of processes, target, rate and ledger.
+
+The ledger is a table of sqlstress: each transaction that writes adds a row, which proves its commit.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case from which all cases with this driver are made. Raises UsageError."""
+    """Return the case from which all cases with this driver are made; check the options."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -111,7 +114,10 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if no statement ends a transaction, or if it does not suit --ledger."""
+    """Raise UsageError if the script begins a transaction that no statement ends.
+
+    With `ledger`, a script that writes must also have a BEGIN and exactly one COMMIT.
+    """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
     if begins and not any(command.statement.ends for command in sql):
@@ -194,9 +200,9 @@ class SqlExperiment(UserExperiment):
     retries_refused = False
 
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by concurrency, then target and rate. Raises UsageError.
+        """Yield the cases, sorted by concurrency, then target and rate. Raise UsageError for a bad option.
 
-        With --ledger the cases without a ledger come first, so that the report shows the ledger's cost.
+        With --ledger all cases are also measured without the ledger, first, to show the ledger's cost.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]

@@ -5,8 +5,9 @@ no measured connection or transaction contains them.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite turns an integer that overflows into a double, and a division by zero into NULL. If no operand was a
-double or NULL, such a result or argument is an error, except in conditions.
+SQLite turns an integer that overflows into a double, and a division by zero into NULL. A double or NULL as
+the result, or as an argument of a function, is an error if no operand was a double or NULL. Inside a
+condition, such as a comparison, it is not noticed.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Content of a variable. An expression reads a text as a number."""
+"""Value of a variable. In an expression, a text stands for a number."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
 
 class Expression(NamedTuple):
-    """A checked expression."""
+    """An expression that SQLite accepts."""
 
     sql: str
     variables: Mapping[str, Position]
@@ -70,7 +71,7 @@ def _fit(number: int) -> int:
 
 
 def parse_number(text: str) -> Number:
-    """Return the number that a text stands for in a variable of pgbench. Raises NoValue."""
+    """Return pgbench's number for the text of a variable. Raise NoValue if the text is not a number."""
     word = text.strip().lower()
     if word in _WORDS:
         return _WORDS[word]
@@ -81,7 +82,7 @@ def parse_number(text: str) -> Number:
 
 
 def number_of(value: object) -> Number:
-    """Return the number in a variable; None for NULL. Raises NoValue."""
+    """Return the number in a variable; None for NULL. Raise NoValue if the value is not a number."""
     if value.__class__ is int:
         return value
     number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
@@ -91,7 +92,7 @@ def number_of(value: object) -> Number:
 
 
 def _to_integer(value: float) -> int:
-    """Return the nearest integer, the even one of two. Raises NoValue."""
+    """Return the nearest integer (halves to even). Raise NoValue if it does not fit into 64 bits."""
     return value if isinstance(value, int) else _fit(round(value))
 
 
@@ -157,7 +158,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first integer, number of integers) of a range that includes both bounds. Raises NoValue."""
+    """Return (first integer, number of integers) of a range. Raise NoValue if it is empty or too large."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -260,13 +261,13 @@ _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
 """Prefix of the functions in SQL, because SQLite has functions of the same name, such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
-"""Begin of a call that gets the variable default_seed as an additional first argument."""
+"""Beginning of a call that gets the variable default_seed as an additional first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
 """Expression that is a single call of random, whose bounds contain no call."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
-    """Return the expression between two offsets of a text. Raises UsageError."""
+    """Return the expression in a part of a script's text. Raise UsageError if SQLite does not accept it."""
     parts: list[str] = []
     words: list[str] = []
     variables: dict[str, Position] = {}
@@ -351,13 +352,13 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue if all operands of a result that is a double were integers."""
+        """Raise NoValue for a double that must come from an overflow, because all operands were integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue if no operand of a result that is NULL was NULL."""
+        """Raise NoValue for a NULL that must come from a division by zero, because no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
@@ -373,7 +374,7 @@ class Evaluator:
         return ""
 
     def compile(self, expression: Expression) -> Evaluate:
-        """Return a function from variables to the value of the expression. The function raises NoValue."""
+        """Return a function from variables to the expression's value; without a value, it raises NoValue."""
         connection = self._connection()
         cursor, failure = connection.cursor(), connection.Error
         execute, fetch = cursor.execute, cursor.fetchone
@@ -399,12 +400,12 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for a single random(), which calls SQLite only if variables have changed.
+        """Return a faster function for a single random(); it calls SQLite only if variables have changed.
 
-        It compares variables by identity, because 7 / 2 differs from 7 / 2.0.
+        The function compares variables by identity: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        # No variable has the name "", so the first call asks SQLite.
+        # No variable has the name "", so the first call evaluates in SQLite.
         held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:

@@ -105,7 +105,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands; `moved` returns the state after a statement."""
+    """Return the possible states after commands. `moved` returns the state after one statement."""
     for command in commands:
         if isinstance(command, If):
             states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
@@ -115,7 +115,7 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return a text's script, parsed and checked; `variables` are defined before it. Raises UsageError."""
+    """Return the parsed script; `variables` already have values. Raise UsageError if the text is invalid."""
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")
@@ -209,7 +209,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and that line or None."""
+        r"""Return the commands up to the next \elif, \else or \endif of this level, and this line or None."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -245,7 +245,7 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the always true condition of \else or \endif. Raises UsageError if text follows."""
+        r"""Return the always true condition of \else or \endif. Raise UsageError if text follows."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -277,7 +277,7 @@ class ScriptFailed(EnvironmentFailure):
 
 
 class Compiler:
-    """Compiler for one process, with its evaluator of expressions and its database connection."""
+    """Compiler of scripts to steps (functions that run a command) for one process and its connection."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step`, extended: each error that it raises has the position `place`."""
+    """Return `step`, extended: its errors have the position `place` in the script."""
 
     def placed(variables: Variables) -> T:
         try:

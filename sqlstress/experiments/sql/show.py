@@ -1,4 +1,4 @@
-"""Presentation of SQL scripts: tables as for all user work, with the scripts' names and weights."""
+"""Presentation of SQL scripts: the tables of all user work, with the names and weights of scripts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
 
 def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (name, value) in one or several texts NAME=VALUE. Raises ValueError."""
+    """Return the pairs (name, value) in texts NAME=VALUE. Raise ValueError for other texts."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _DEFINED.fullmatch(text) if isinstance(text, str) else None
@@ -122,7 +122,7 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return the parsed scripts of a case. Raises UsageError, with the position in the file."""
+    """Return the parsed scripts of a case. Raise UsageError, with the position, for an invalid script."""
     variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
     return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 

@@ -1,4 +1,7 @@
-"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger."""
+"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger.
+
+The ledger is a table of sqlstress: each transaction that writes adds a row, which proves its commit.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ class SqlWork(UserWork):
         yield from setup(self.case.spec.builtin_setup, self.case.spec.scale)
         if self.case.spec.ledger:
             key = "PRIMARY KEY (worker, number)"
-            # The ledger has no rowids if the target supports tables without rowids.
+            # Servers have no tables WITHOUT ROWID.
             options = "" if serves(self.case.driver) else " WITHOUT ROWID"
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
@@ -79,10 +82,11 @@ class SqlWork(UserWork):
 def check_ledger(
     found: Mapping[int, tuple[int, int, int]], acknowledged: Sequence[int], dead: Sequence[bool]
 ) -> Check:
-    """Return the check that the ledger has exactly the acknowledged commits, numbered from 1 for each worker.
+    """Return the check that the ledger has exactly the acknowledged commits.
 
-    A dead worker may have one more. `found` is (number of rows, least number, largest number) by worker;
-    `acknowledged` and `dead` begin with worker 1.
+    Commits are numbered from 1 for each worker. A dead worker may have one more commit. `found`
+    has (number of rows, least number, largest number) by worker. `acknowledged` and `dead` begin with
+    worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

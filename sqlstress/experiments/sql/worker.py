@@ -1,4 +1,8 @@
-"""The worker's part of the experiment `sql`: it draws scripts by weight, and runs each as a transaction."""
+"""The worker's part of the experiment `sql`: it draws scripts by weight, and runs each as a transaction.
+
+A step is a function of the variables that runs one command of a script. The ledger is our own table: each
+transaction that writes adds a numbered row, which proves its commit.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Table with our row for each writing transaction, which shows that the commit is stored exactly once."""
+"""Table to which each writing transaction adds a row, to show that its commit is stored exactly once."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
@@ -80,9 +84,10 @@ class SqlSource(UserSource):
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
         scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
-        # Variables pass to the next script, unless all scripts set variables only at the start.
+        # If a script changes variables later than in its leading \set commands, the next script must see the
+        # changes. So no script's leading \set commands can run in advance.
         self._sets_late = any(map(_changes_late, scripts))
-        # Without a database only our own code is measured, without sleeps.
+        # Without a database (driver dry) only the time of our own code is measured, so scripts do not sleep.
         sleep = self.sleep if self._client else _do_nothing
         self._evaluator = Evaluator(self.random)
         self._failures = None if case.server else ScriptFailures(case)
@@ -101,7 +106,7 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Extend a statement's step by its timer, its ledger row, or the check of a checkpoint's answer."""
+        """Return a statement's step `run`, with a timer, a new ledger row or a check of checkpoints."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -111,9 +116,10 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        """Return the variables of each transaction, beginning with the values of the previous transaction.
+        r"""Return the variables of each transaction, as set by the leading \set commands of its script.
 
-        If scripts set variables not only at their start, all transactions share one mapping.
+        Each transaction keeps the other variables of the previous transaction. If a script also changes
+        variables later, nothing is set in advance: all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -126,7 +132,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script; if busy, up to `max_tries` times with equal values."""
+        """Return the function that runs a script, again with equal values if the database is busy."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -160,7 +166,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, extended: if it fails, the variables and the random state are restored."""
+        """Return `once`, extended: after an error, the variables and the random state are restored."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -177,7 +183,7 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without rows a script may lack a column's value, so that its operation fails.
+            # Without a database, \gset sets no variable, so that the script may fail.
             return True
         if self._client.was_busy(error):
             return True
@@ -188,7 +194,7 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Only the standard library's exceptions have this attribute.
+        # Of all drivers, only the standard library's sqlite3 sets this attribute.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
@@ -237,7 +243,7 @@ def _variable_value(text: str) -> Value:
 def _changes_late(script: Script) -> bool:
     r"""Return whether a script changes variables after its leading \set commands.
 
-    A condition that draws counts as a change, because a retry must draw the same number.
+    A condition that draws a random number counts as a change, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -257,7 +263,7 @@ class NoDatabase:
         return lambda _: ((), ((),))
 
     def rollback(self) -> None:
-        """Do nothing, because there is no transaction."""
+        """Do nothing, because without a database there is no transaction."""
 
     def in_transaction(self) -> bool:
         return False
@@ -268,7 +274,7 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """Numbered ledger rows of one worker, each written in the transaction that it counts."""
+    """One worker's rows in the ledger: each transaction adds a row with its number, then commits."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
         """`acknowledged` is the worker's shared word, which counts the acknowledged commits."""
@@ -276,7 +282,7 @@ class ScriptLedger:
         self._acknowledged = acknowledged
 
     def committed(self, commit: Step) -> Step:
-        """Return a step that writes the ledger's row, commits, and counts the commit as acknowledged."""
+        """Return a step that adds a row to the ledger, commits, and counts the commit as acknowledged."""
         insert, acknowledged = self._insert, self._acknowledged
 
         def step(variables: Variables) -> None:
@@ -295,7 +301,7 @@ class StatementTimes:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` with a timer, which keeps the times until `fold` records them."""
+        """Return `run` with a timer; `fold` later records the measured times."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -324,9 +330,10 @@ def statement_label(sql: Sql) -> str:
 
 
 class ScriptFailures:
-    """Counter of failed statements in the scripts of a process, with the time of their transactions.
+    """Counter of failed statements in one worker's scripts, with the time until each failed.
 
-    A script has no open cursors and ends its transactions, so it shows the state of a transaction.
+    A script leaves no cursor and no transaction open. So its text shows the state of the transaction at each
+    statement.
     """
 
     def __init__(self, case: Case) -> None:
@@ -362,7 +369,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement, the last of `steps`; the others show its transaction."""
+        """Return facts on a failed statement, the last of `steps`; earlier steps show its transaction."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -383,7 +390,7 @@ class ScriptFailures:
 
 
 class RehearsalSource(SqlSource):
-    """Source that sets the position of each statement in a tracer before the statement runs."""
+    """Source for a rehearsal (a run on a copy of the data) that traces the position of each statement."""
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
