@@ -1,1 +1,1 @@
-"""Crash tests: writers are killed, and their transactions must be there, each complete."""
+"""Crash tests: writers are killed. Afterwards the files must have their transactions, each complete."""
