@@ -44,7 +44,7 @@ LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
 
 
 class HuntSource(SelfDriven):
-    """A worker's part of a round: it acts in its role until the window closes or SQLite reports damage."""
+    """A worker's part of a round: it acts in its role until the round ends or SQLite reports damage."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -163,7 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads a snapshot and checks it, with the counts read twice."""
+        """Return a function that reads and checks a snapshot. It reads the counts first and again last."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
@@ -198,5 +198,5 @@ class HuntSource(SelfDriven):
 
 
 def _numbers_by_key(rows: list[Row]) -> dict[int, int]:
-    """Return rows (key, number) as a dict. A value that is no number, in a damaged database, becomes -1."""
+    """Return rows (key, number) as a dict. In a damaged database, a value that is no number becomes -1."""
     return {key: value if isinstance(value, int) else -1 for key, value in rows}
