@@ -1,4 +1,9 @@
-"""Computation of a watch's result from its samples. A place is an index in the list of processes."""
+"""Computation of a watch's result from its samples.
+
+A place is an index in the list of processes. A hold is a time during which every sample saw a process with a
+lock. A read mark is the last frame of the WAL that a reader sees. The wal-index has several slots, each with
+a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting again.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +46,7 @@ MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
 """Longest sleep of a waiting writer between two attempts, in seconds.
 
-A writer can miss a gap as short as this, and gets its turn between holds as short as this.
+A waiting writer can miss a gap that is not longer. It gets its turn if the holds around the gaps are shorter.
 """
 FIRST_STEP_S = 0.1
 OTHERS = "others"
@@ -51,7 +56,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark (the last frame that a reader sees) that is older than the end of the WAL."""
+    """Read mark that is older than the end of the WAL, and the readers that were seen with its lock."""
 
     since_s: float
     last_s: float
@@ -66,7 +71,7 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by a process, with gaps so short that waiting writers can miss them."""
+    """Long holds of the write lock by a process, with short gaps that waiting writers can miss."""
 
     place: int | None = None
     since_s: float = 0.0
@@ -76,7 +81,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process `place` held the lock; `hold` is the number of its current hold."""
+        """Add a sample in which process `place` held the lock. `hold` is the number of this hold."""
         now_s = sample.answered_s
         if place != self.place:
             self._hold_since_s = self.since_s = now_s
@@ -91,7 +96,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a Watch that samples change. The names are those of the Watch."""
+    """Fields of a Watch that samples change, with the same names as in Watch."""
 
     samples: int = 0
     open_samples: int = 0
@@ -141,9 +146,9 @@ class WatchTally:
         """Holds of the write lock by any process."""
         self._chain = HoldChain()
         self._any_reader = HoldTracker()
-        """Times in which always some process read the WAL."""
+        """Times during which every sample saw a reader of the WAL."""
         self._waits: Counter[tuple[int, int]] = Counter()
-        """Samples in which a checkpoint waited with the write lock for a reader."""
+        """Number of samples in which a checkpoint waited with the write lock, by places (holder, reader)."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
@@ -159,7 +164,7 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the current writer, and its seconds with the write lock, short gaps included; or None."""
+        """Place of the current writer and its seconds with the lock, with short gaps; None without writer."""
         chain = self._chain
         return (
             (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
@@ -172,7 +177,7 @@ class WatchTally:
 
     @property
     def wal_bytes(self) -> int:
-        """Size of the WAL file when it was last examined."""
+        """Size of the WAL file when it was last examined, in bytes."""
         return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
@@ -318,15 +323,14 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return the result so far: `blank` with the samples, and with `processes`, by place."""
+        """Return `blank` with the result of the samples so far. `processes` is in the order of places."""
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
                 locks.setdefault(place, {})[name] = Holds(*runs.figures)
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
-        # Sort the processes by samples with the write lock, and change all fields that are indexes
-        # accordingly.
+        # Sort the processes by samples with the write lock, and adapt all fields that are indexes.
         described = [
             replace(item, locks=locks.get(place, {}), **self._other_wal(place))
             for place, item in enumerate(processes)
@@ -360,7 +364,7 @@ class WatchTally:
         )
 
     def _other_wal(self, place: int) -> dict[str, Any]:
-        """Return the fields `wal`, `name` and `writes` of a Process; empty if it uses the watched WAL."""
+        """Return the fields `wal`, `name` and `writes` of a Process; empty for a user of the watched WAL."""
         if place not in self._other_wals:
             return {}
         first, last = self._other_wals[place]
@@ -389,7 +393,7 @@ def mark_of(lock: Lock, index: WalIndex) -> int:
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began, so that no checkpoint can copy them.
+    """Return whether frames were committed after a reader began: no checkpoint can copy these frames.
 
     A new reader takes the newest read mark. So a reader with an older mark began earlier.
     """
