@@ -48,7 +48,7 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """(Writer, its first transaction in the log, its last, number of rows); empty without `churn`."""
+    """(Writer, first and last transaction in the log, number of rows); empty without the option churn."""
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""
     begun: Sequence[int]
@@ -97,7 +97,7 @@ def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
 
 
 class Writer(NamedTuple):
-    """Acknowledged transactions of one writer, which are numbered from 1."""
+    """Acknowledged transactions of one writer. A writer numbers its transactions from 1."""
 
     number: int
     """Number of the writer, from 0."""

@@ -102,7 +102,7 @@ class Hunt:
     found: Witness | None = None
     """First round that failed; None if no round failed."""
     smallest: Witness | None = None
-    """Smallest variant of the round `found` that still failed; None if none was found or searched for."""
+    """Smallest variant of the round `found` that failed; None if no variant failed, or none was tried."""
     known: str | None = None
     """Code of a known bug of this SQLite version that may be the cause; None if there is none."""
     error: str | None = None

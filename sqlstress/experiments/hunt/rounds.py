@@ -307,7 +307,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return a function that returns the pauses of a process, by its number, or None for no pauses."""
+    """Return a function from a process number to the pauses of the process; None means no pauses."""
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

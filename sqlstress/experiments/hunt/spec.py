@@ -38,7 +38,7 @@ POINTS = (
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list of these names, such as "a,b". The schema does not list the names."""
+    """Return a parser of a list of `names`, such as "a,b". The JSON schema does not list the names."""
     parse = choices(*names)
     return lambda value: parse(value)
 

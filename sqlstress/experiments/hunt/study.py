@@ -1,4 +1,4 @@
-"""Study of a hunt: rounds until one fails or the time is over. A failed round is made smaller."""
+"""Study of a hunt: rounds until one fails or the time is over. A failed round is shrunk to a smaller one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from sqlstress.target import stores_nothing
 from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Number of repetitions of a failed round, and their maximum if the round does not fail again."""
+"""Number of repetitions of a failed round, and maximum number if the round does not fail again."""
 MOST_TRIES = 8
 """Maximum number of runs of a smaller variant of a round."""
 ENOUGH = 2
-"""Number of failures after which a smaller variant replaces the larger round."""
+"""Number of failures of a smaller variant after which the variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
 """Topics of sightings (reports of a worker) for which a trial is kept even if all checks passed."""
@@ -256,7 +256,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a hunt with the user's work, except for the number of processes."""
+    """Yield the words of the command of a hunt with the user's work, without the number of processes."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):

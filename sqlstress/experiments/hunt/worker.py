@@ -104,7 +104,7 @@ class HuntSource(SelfDriven):
         self._operate = prepare()
 
     def _is_expected(self, error: Exception) -> bool:
-        """Return True for a lock error; False for damage, which is recorded. Re-raise other errors."""
+        """Return True for a lock error. Record damage of the file and return False. Re-raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
@@ -122,7 +122,7 @@ class HuntSource(SelfDriven):
             self.seen.doubts.append(doubt)
 
     def _make_writer(self) -> Callable[[], None]:
-        """Return a function that runs one transaction and acknowledges it."""
+        """Return a function that runs one transaction, and records its start and its commit."""
         connection, spec, random, number = self._connection, self.case.spec, self._random, self._role.number
         begin, commit = connection.writer("BEGIN IMMEDIATE"), connection.writer("COMMIT")
         part = connection.writer("UPDATE part SET n = ?, filler = ? WHERE id = ?")

@@ -60,7 +60,7 @@ CHECKPOINT_S = 0.1
 """Minimum seconds, for a finding, of a read transaction that pins the WAL, and of a checkpoint that has the
 write lock. A pin is an old snapshot: no checkpoint can copy newer frames."""
 TOGETHER = 0.8
-"""Minimum length of a write lock's hold, relative to a checkpoint, to take the checkpoint for its cause."""
+"""Minimum length of a hold of the write lock, relative to a checkpoint that counts as the cause."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MOST_NAMED = 3
@@ -71,7 +71,7 @@ _NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return the holds of a lock by a process; without samples if it was not seen with the lock."""
+    """Return the holds of a lock by a process; a Holds without samples if no sample saw them."""
     return process.locks.get(lock, Holds())
 
 
@@ -230,7 +230,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield the processes that block other writers, with remedies."""
+    """Yield findings on the processes that block other writers, with remedies."""
     for place, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)

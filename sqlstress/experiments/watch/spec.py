@@ -137,8 +137,8 @@ class Pin:
     """
 
     processes: tuple[int, ...]
-    """Processes that were seen with the transaction's read lock, as indices into `processes`. Several
-    processes can share the lock, so each of them may be the reader."""
+    """Processes that were seen with the transaction's read lock, as indices into the `processes` of the
+    watch. Several processes can share the lock, so each of these processes may be the reader."""
     frame: int
     """Number of the last frame of the snapshot."""
     since_s: float
@@ -161,9 +161,9 @@ class ReaderWait:
     """
 
     holder: int
-    """Process of the checkpoint, as an index into `processes`."""
+    """Process that ran the checkpoint, as an index into the `processes` of the watch."""
     reader: int
-    """Process with the read lock, as an index into `processes`."""
+    """Process with the read lock, as an index into the `processes` of the watch."""
     samples: int
     """Number of samples that saw the wait."""
 
@@ -189,8 +189,8 @@ class Course:
     samples: tuple[int, ...] = ()
     """Number of samples, per step."""
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Number of samples that saw the write lock held, per step. The key is the index of the holder in
-    `processes`, as text, or "others" for all other processes."""
+    """Number of samples that saw the write lock held, per step. The key is the holder's index in the
+    `processes` of the watch, as text, or "others" for all other processes."""
     frames: tuple[int, ...] = ()
     """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""Study of the command watch: samples of the locks until the time is over or a condition holds."""
+"""Study of the command watch: samples of the locks until the time is over or a limit is reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_l
 
 
 MOST = 1000
-"""Maximum number of processes that are distinguished. The locks of all others are counted together."""
+"""Maximum number of distinguished processes. The locks of further processes are counted together."""
 OTHERS = -1
 """Common index of all processes beyond MOST."""
 MOST_WORDS, LONGEST = 50, 300
@@ -145,7 +145,7 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield the environment of the watch. Signals to stop are caught during the block."""
+        """Yield the environment of the watch. Signals to stop are caught during the with block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
@@ -158,7 +158,7 @@ class WatchStudy:
     """Study of a watch: it takes samples, in steps of about a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Open the database file without SQLite. Raises the errors of LockedFile."""
+        """Open the database file without SQLite. Raises UsageError and EnvironmentFailure, see LockedFile."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
         self._tally = WatchTally(self._names.place)

@@ -44,9 +44,9 @@ PINNED_S = 1.0
 """Duration, in seconds, from which on a reader with an old snapshot counts as pinning the WAL."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
-"""Longest sleep of a waiting writer between two attempts, in seconds.
+"""Longest sleep of a waiting writer between two attempts to get the write lock, in seconds.
 
-A waiting writer can miss a gap that is not longer. It gets its turn if the holds around the gaps are shorter.
+The writer can miss a gap between two long holds if the gap is no longer than this sleep.
 """
 FIRST_STEP_S = 0.1
 OTHERS = "others"
@@ -137,7 +137,7 @@ class WatchTally:
     """Result of a watch so far, updated by each sample."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the index of a process from its number (pid)."""
+        """`place_of` returns the place of a process from the process ID."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
@@ -164,7 +164,10 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the current writer and its seconds with the lock, with short gaps; None without writer."""
+        """Place of the process with the write lock, and its seconds with the lock; None if the lock is free.
+
+        The seconds include short gaps between long holds.
+        """
         chain = self._chain
         return (
             (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
@@ -235,7 +238,7 @@ class WatchTally:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
-        # A reader of the first slot reads the database file alone, and lets the WAL start again.
+        # A reader in the first slot reads only the database file, so it lets the WAL start again.
         if any(lock.name == READ and lock.slot for lock in look.locks):
             self._any_reader.add_held(sample, self._before_s)
         else:
@@ -393,7 +396,7 @@ def mark_of(lock: Lock, index: WalIndex) -> int:
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began: no checkpoint can copy these frames.
+    """Return whether frames were committed after a reader began. No checkpoint can copy such frames.
 
     A new reader takes the newest read mark. So a reader with an older mark began earlier.
     """
