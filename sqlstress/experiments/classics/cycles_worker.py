@@ -120,7 +120,7 @@ class CyclesSource(OrderedSource):
         self._until_ns: float | None = None
 
     def _part_by_part(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, then the closing checkpoint. Run each cycle before the next."""
+        """Yield the steps of each cycle, then the closing checkpoint. Run the steps before the next item."""
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -173,7 +173,7 @@ class CyclesSource(OrderedSource):
 
 
 def calls_of(client: SqliteClient) -> list[Operation]:
-    """Return a function for each kind of step, which runs its statement, in the order of KINDS."""
+    """Return a function for each kind of step, in the order of KINDS. The function runs the statement."""
     connection = client.connect(0)
     calls: list[Operation] = [connection.writer(sql) for sql in SQL]
 
@@ -193,7 +193,7 @@ def calls_of(client: SqliteClient) -> list[Operation]:
 
 
 class Looks:
-    """States of the WAL after each cycle, read from the wal-index (-shm). A failed reading is the last."""
+    """States of the WAL after each cycle, read from the wal-index (-shm). Reading ends if it fails once."""
 
     def __init__(self, database: Path) -> None:
         self._database = database

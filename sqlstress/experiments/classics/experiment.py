@@ -70,7 +70,7 @@ class _Experiment(Experiment):
 
 
 LOOP_S = 2.6
-"""Default time limit of a cell that inserts or allocates rows, in seconds: that of the published tables."""
+"""Default time limit of a cell that inserts or allocates rows, in seconds, as in the published tables."""
 PATIENT_S = 10.0
 """Default time limit of a cell that queries rows, or uses the method SPC, in seconds."""
 
@@ -247,7 +247,7 @@ MOST_PICKS = 10_000_000
 """Maximum number of picks (rows) of a case: the check of the data has all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
-"""Default number of users: with the published 1000, five passes take several minutes."""
+"""Default number of users. With the published 1000 users, five passes would take several minutes."""
 
 
 def _check_keys(request: KeysRequest) -> None:

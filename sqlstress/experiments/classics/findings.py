@@ -42,7 +42,7 @@ def _comparison_findings(
     rates: Callable[[Run], Mapping[int, float]],
     findings: Callable[[PairwiseTests], Iterable[Finding]],
 ) -> Iterator[Finding]:
-    """Yield the result of `findings` for the compared runs, or a finding that passes are too few."""
+    """Yield the findings that `findings` makes of the compared runs, or one that passes are too few."""
     tested = group.pairwise_tests(runs, rates) if runs else None
     if tested is None:
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
@@ -57,7 +57,7 @@ def _comparison_findings(
 
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
-"""Outcomes of a cell: completed, stopped after the time limit, met a limit of SQLite, not measured, wrong."""
+"""Outcomes of a cell: completed, over the time limit, over a limit of SQLite, not measured, wrong data."""
 BASE_METHOD = "1b1"
 """Method that writes or reads row by row, with which the other methods are compared."""
 BARE_DRIVER = "sqlite3"
@@ -67,7 +67,7 @@ INSIDE = "SPC"
 DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
 """Verb of each phase."""
 WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VALUES or JSON"}
-"""Methods that meet no limit of SQLite, by phase."""
+"""Methods that meet no limit of SQLite at any scale, by phase."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,13 +76,13 @@ class MethodsCell:
 
     run: Run
     outcome: str
-    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; a skipped cell has the outcome of the smaller scale."""
+    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; a skipped cell has the outcome at a smaller scale."""
     rows_per_s: float = 0.0
     """Rows per second; 0 unless the outcome is DONE."""
     seconds: float = 0.0
     """Duration, in seconds; 0 unless the outcome is DONE."""
     note: str = ""
-    """SQLite's error message about a limit; empty if there is none."""
+    """Message about the time limit, or about the limit of SQLite; empty for other outcomes."""
 
     @property
     def method(self) -> Method:
@@ -318,7 +318,7 @@ class KeyRow(case_table.Row):
     """Table row of a case of the experiment keys."""
 
     base: KeyRow | None = None
-    """Row of the case that differs only in the type of id, which is uuid4; None if there is no such case."""
+    """Row of the equal case with ids of the type uuid4; None if there is no such case."""
 
     @property
     def picks(self) -> Picks:
@@ -404,7 +404,7 @@ def _is_quicker(row: KeyRow, other: KeyRow, tested: PairwiseTests) -> bool:
 
 
 def _cost(row: KeyRow, base: KeyRow, tested: PairwiseTests) -> TypeCost:
-    """Return the time and the space of a case compared with uuid4."""
+    """Return the time and the space of a row's case, compared with the row `base` of uuid4."""
     time, file = tested.ratio(row.run, base.run), row.ratio("file_bytes")
     if time is None or not is_conclusive(time):
         return TypeCost(unclear=True, file=file)
@@ -565,6 +565,6 @@ def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]
 
 
 def _checkpoint_frames(trial: Trial) -> int | None:
-    """Return the number of WAL frames at which a commit runs a checkpoint; None if none does, or unknown."""
+    """Return the number of WAL frames at which a commit runs a checkpoint; None if never or unknown."""
     answer = trial.effective.get("wal_autocheckpoint", "")
     return int(answer) or None if len(answer) < 12 and answer.isdecimal() else None

@@ -69,7 +69,7 @@ class KeysSource(OrderedSource):
 
 
 def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function that returns the table rows of a user's picks. Each row is made when it is read."""
+    """Return a function that turns a user's picks into rows of the table, one row at a time."""
     if not picks.own_id:
         return lambda of: ((of.user, item) for item in of.items)
     if picks.id_type == "int":

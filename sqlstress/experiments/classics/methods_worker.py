@@ -244,7 +244,10 @@ class CellCourse:
     """Time limit of a cell, and the number of its acknowledged rows."""
 
     def __init__(self, timeout_s: float, written: Any, look_every: int = 1) -> None:
-        """`written` is shared memory for a count. The clock is read before every `look_every`-th item."""
+        """`written` is shared memory for the number of written items.
+
+        The clock is read before every `look_every`-th item.
+        """
         self._timeout_s, self._written, self._look_every = timeout_s, written, look_every
         self._until_s = 0.0
 
@@ -392,7 +395,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's error messages about limits. Their result code is that of any wrong statement."""
+"""Phrases in SQLite's error messages about limits. The result codes do not tell a limit from an error."""
 
 
 class LimitReached(Exception):

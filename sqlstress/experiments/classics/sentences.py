@@ -148,7 +148,7 @@ def id_type(
 
 
 class Checkpoint(NamedTuple):
-    """Cycle in which a checkpoint was seen."""
+    """Cycle in which a checkpoint was seen: its number, from 1, and its time."""
 
     cycle: int
     ns: float | None

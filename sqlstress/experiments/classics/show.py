@@ -78,7 +78,7 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots: the standard plots are over the number of processes, equal in most cases here."""
+        """Yield no plots: the standard plots are over the number of processes, which seldom differs here."""
         return iter(())
 
 
@@ -182,7 +182,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, and a key. Of cases with equal keys, the largest scale gets the bar."""
+        """Return the phase, and a key. Of cases with equal keys, the one with the largest scale has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -410,7 +410,7 @@ def _setting_legend(group: Group) -> Iterator[str]:
 
 
 def _cycle_legend(group: Group) -> Iterator[str]:
-    """Yield the clauses of the legend that concern several columns."""
+    """Yield clauses of the legend: what times include, the spread, and the check of the data."""
     if any(run.case.spec.transaction == "cycle" for run in group.runs):
         yield "the time of a cycle includes its BEGIN and COMMIT"
     yield from case_table.spread_legend(group, "total")

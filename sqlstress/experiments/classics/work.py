@@ -101,7 +101,7 @@ class MethodsWork(ClassicWork):
         """Number of samples in the file before the worker starts."""
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file and set its journal mode. A query keeps the last cell's file if its data fits."""
+        """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
         wanted = None
         if self.method.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
@@ -189,7 +189,7 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions that return the columns of a user or an item, without the id, from its number; by table."""
+"""Functions by table. Each returns the columns of a user or an item, without the id, from the number."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which a pick has the column created_at, the time of its creation."""
 

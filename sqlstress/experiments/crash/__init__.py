@@ -1,1 +1,1 @@
-"""Crash tests: writers are killed. Afterwards the files must have their transactions, each complete."""
+"""Crash tests: writers are killed. Their acknowledged transactions must be in the files, each complete."""

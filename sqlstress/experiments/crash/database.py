@@ -30,7 +30,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds of a writer. Its transactions are numbered from 1."""
+    """Bounds of a writer's number of transactions. A writer numbers its transactions from 1."""
 
     least: int
     """Number of acknowledged transactions: the files must have all of them."""
@@ -148,7 +148,7 @@ class ExaminedFiles(NamedTuple):
 
 
 class CrashDatabase:
-    """Files of a crash test. `told` has the bounds of each writer, for all rounds since `create`."""
+    """Files of a crash test. `told` has the bounds of all writers of all rounds since `create`."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place

@@ -113,7 +113,7 @@ An open connection may prevent an exclusive lock that a writer needs.
 
 
 class KillRound:
-    """One round of a crash test: it kills its writers, and examines the files."""
+    """One round of a crash test: it kills all writers, and examines the files."""
 
     def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
         self.fallen: str | None = None
@@ -178,7 +178,7 @@ class KillRound:
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the bounds of each writer at this moment, by number of the writer."""
+        """Return the current bounds of each writer, by number of the writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer may begin a transaction at any moment, so one more may be in the files.
@@ -275,7 +275,7 @@ class KillStudy:
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far."""
+        """Return `blank`, a report without results, with the results so far added."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
@@ -318,7 +318,7 @@ class KillStudy:
                     raise EnvironmentFailure(current.fallen)
 
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
-        """Start the processes of a round. They open no file before `Victims.begin`."""
+        """Start the writer processes of a round. They open no file before `Victims.begin`."""
         earlier_writers = number % self._rounds_each * self.kills.case.concurrency
         victims = running.enter_context(Victims(self.kills.case, place, earlier_writers, runner.starter))
         victims.start(runner.signals.check)

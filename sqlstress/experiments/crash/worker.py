@@ -59,7 +59,7 @@ class Records:
         return range(file * RECORDS, (file + 1) * RECORDS)
 
     def rows(self, entry: Entry) -> list[tuple[int, Value]]:
-        """Return the rows (key, value) that a transaction writes: all rows of its record."""
+        """Return the rows (key, value) that the transaction `entry` writes: all rows of a record."""
         keys = range(entry.record % RECORDS, RECORDS * self.width, RECORDS)
         make, first = self._values.maker(entry.writer), entry.number * self.width
         return [(key, make(first + index)) for index, key in enumerate(keys)]
