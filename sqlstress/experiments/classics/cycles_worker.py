@@ -1,6 +1,6 @@
-"""Worker of the experiment cycles: it inserts rows, deletes all, and inserts rows again.
+"""Worker of the experiment cycles. A cycle inserts rows, deletes all rows, and inserts rows again.
 
-Each statement is a step of the timed loop, so that each has its own latency.
+Each statement is a step of the timed loop, so that each statement has its own latency.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
 BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
 SQL = ("BEGIN IMMEDIATE", "INSERT INTO t1 (value) VALUES (?)", "DELETE FROM t1", "COMMIT")
-"""SQL of each kind of step in KINDS except for the last one, the checkpoint."""
+"""SQL of each kind of step, in the order of KINDS, without the checkpoint."""
 
 
 class Move(NamedTuple):
@@ -48,13 +48,13 @@ class Move(NamedTuple):
 
 
 DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table. Without AUTOINCREMENT, so that an insert writes a single page."""
+"""SQL that creates the table. AUTOINCREMENT would make each insert write a second page."""
 
 
 def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
-    """Yield the statements of a cycle, which counts from 1.
+    """Yield the statements of a cycle. Cycles are numbered from 1.
 
-    `salt` is a number that differs between trials, so that the value of each row is unique.
+    `salt` is a number that differs between trials. It is part of each row's value, so that values are unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
@@ -69,7 +69,7 @@ def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
 
 
 def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
-    """Return the values in the table after the first `done` statements, in the order of insertion."""
+    """Return the committed values in the table after `done` statements, in the order of insertion."""
     cycles = range(1, cycling.cycles + 1)
     moves = (move for cycle in cycles for move in moves_of(cycling, cycle, salt))
     rows: list[str] = []
@@ -88,9 +88,9 @@ def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
 
 
 class CyclesSource(OrderedSource):
-    """Source of the steps of all cycles, until the time-out.
+    """Source of the steps of all cycles. It ends early at the time limit.
 
-    The timed loop takes the steps in chunks. A chunk ends with its cycle, because the state of the WAL is
+    The timed loop takes steps in chunks. A chunk ends at the end of a cycle, because the state of the WAL is
     read between two cycles.
     """
 
@@ -120,7 +120,7 @@ class CyclesSource(OrderedSource):
         self._until_ns: float | None = None
 
     def _part_by_part(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, then the closing checkpoint. Run an item before taking the next."""
+        """Yield the steps of each cycle, then the closing checkpoint. Run the steps before the next item."""
         for cycle in range(1, self._cycling.cycles + 1):
             yield self._steps_of(cycle)
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
@@ -173,12 +173,12 @@ class CyclesSource(OrderedSource):
 
 
 def calls_of(client: SqliteClient) -> list[Operation]:
-    """Return the functions that run each kind of statement, in the order of KINDS."""
+    """Return a function for each kind of step, in the order of KINDS. The function runs the statement."""
     connection = client.connect(0)
     calls: list[Operation] = [connection.writer(sql) for sql in SQL]
 
     def checkpoint(_: object) -> None:
-        # Closing the connection would run a checkpoint, too, but would not report that a lock prevented it.
+        # Closing the connection would also run a checkpoint, but would not report a lock that prevented it.
         ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise EnvironmentFailure(
@@ -193,19 +193,19 @@ def calls_of(client: SqliteClient) -> list[Operation]:
 
 
 class Looks:
-    """States of the WAL at the end of each cycle, read from the wal-index (-shm), until a reading fails."""
+    """States of the WAL after each cycle, read from the wal-index (-shm). Reading ends if it fails once."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._index: OpenIndex | None = None
         self._states: list[tuple[int, int, int]] = []
-        """States: number of frames, of checkpointed frames, and of restarts of the WAL after each cycle."""
+        """Number of frames, of checkpointed frames, and of restarts of the WAL, after each cycle."""
         self._salt: int | None = None
         self._is_over = False
 
     def take(self) -> None:
         """Read and store the state of the WAL. Call it at the end of each cycle."""
-        # Workers import modules only when they need them, because users wait for the start of the workers.
+        # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
         if self._is_over:
@@ -220,7 +220,7 @@ class Looks:
         self._is_over = seen is None
 
     def note(self, seen: WalIndex) -> None:
-        """Store a state. If the WAL's salt has changed, the WAL was restarted."""
+        """Store a state. A new salt (a random number in the WAL's header) means that the WAL restarted."""
         restarts = self._states[-1][2] if self._states else 0
         if seen.frames:  # A WAL without frames still has the salt of its last frames.
             restarts += self._salt not in (None, seen.salt)
@@ -228,7 +228,7 @@ class Looks:
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return the name, unit and value per cycle of each series of states; empty without states."""
+        """Return each series of states as (name, unit, values per cycle); empty without states."""
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
@@ -236,6 +236,6 @@ class Looks:
         return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
 
     def close(self) -> None:
-        """Close the wal-index, before or after the connections as `OpenIndex.close` requires."""
+        """Close the wal-index: on Windows before the connections, else after (see `OpenIndex.close`)."""
         if self._index:
             self._index.close()

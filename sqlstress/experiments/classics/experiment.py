@@ -1,4 +1,7 @@
-"""The commands methods, keys and cycles: their options and cases."""
+"""The commands methods, keys and cycles: their options and cases.
+
+A cell of methods is a method at a scale, by a driver: a case, and a row of the table.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class: the parts of the three experiments, by name."""
+    """Base class: returns the parts of an experiment (work, worker, presenter) by its name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -67,7 +70,7 @@ class _Experiment(Experiment):
 
 
 LOOP_S = 2.6
-"""Default time limit of a cell that inserts or allocates rows, in seconds: that of the published tables."""
+"""Default time limit of a cell that inserts or allocates rows, in seconds, as in the published tables."""
 PATIENT_S = 10.0
 """Default time limit of a cell that queries rows, or uses the method SPC, in seconds."""
 
@@ -88,10 +91,7 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
-    """Raise UsageError if no cell is planned, or if an option applies to no planned cell.
-
-    A cell is a method at a scale, by a driver: a row of the table.
-    """
+    """Raise UsageError if no cell is planned, or if an option applies to no planned cell."""
     if not planned:
         names = ",".join(request.selection.method or ())
         raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
@@ -102,7 +102,7 @@ def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError for a scale that the phase of a cell does not support."""
+    """Raise UsageError if the phase (insert, allocate or query) does not support the scale."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -124,7 +124,7 @@ def _queried(case: Case) -> int | None:
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """Estimated seconds to write a row: in its own transaction, in its own statement, or with many others."""
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Outcomes of a trial after which larger scales of its method are skipped, with their descriptions."""
+"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
 _EXTRA = options_of(MethodsSelection)
 
 
@@ -166,7 +166,10 @@ class MethodsExperiment(_Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases in order of driver, phase, method and scale. Raises UsageError."""
+        """Yield the cases in order of driver, phase, method and scale.
+
+        Raises UsageError if options contradict each other.
+        """
         selection = request.selection
         if selection.scale is not None and selection.full:
             raise UsageError("--scale and --full contradict each other. Leave one of them out.")
@@ -219,7 +222,7 @@ class MethodsExperiment(_Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return the reason not to measure a case (again), or None. `runs` are the results so far.
+        """Return the reason to skip a case or its next trials, or None. `runs` has the results so far.
 
         A case is skipped if its method timed out or met a limit at a smaller scale, or timed out at this
         scale.
@@ -244,7 +247,7 @@ MOST_PICKS = 10_000_000
 """Maximum number of picks (rows) of a case: the check of the data has all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
-"""Default number of users: with the published 1000, five passes take several minutes."""
+"""Default number of users. With the published 1000 users, five passes would take several minutes."""
 
 
 def _check_keys(request: KeysRequest) -> None:
@@ -302,7 +305,10 @@ class KeysExperiment(_Experiment):
     label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
-        """Yield the cases in order of schema, then concurrency, then type of id. Raises UsageError."""
+        """Yield the cases in order of schema, then concurrency, then type of id.
+
+        Raises UsageError if options contradict each other.
+        """
         full = request.selection.full
         schemas = SCHEMAS if full else request.values_for("schema")
         id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
@@ -381,7 +387,7 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting. Raises UsageError."""
+        """Yield a case for each setting. Raises UsageError if options contradict each other."""
         _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")

@@ -1,7 +1,7 @@
-"""Findings of methods, keys and cycles, and the figures that the tables show, too.
+"""Findings of methods, keys and cycles, and figures of their tables, as pure functions of a report.
 
-All are pure functions of a report. A run is all trials of a case. A pass is one trial of each case in turn. A
-difference of times is only reported if it is significant over the passes. Sizes of files have no noise.
+A run is all trials of a case. A group is the runs of a table. A pass is one trial of each case in turn. A
+difference of times is reported only if it is significant over the passes. Sizes of files have no noise.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _comparison_findings(
     rates: Callable[[Run], Mapping[int, float]],
     findings: Callable[[PairwiseTests], Iterable[Finding]],
 ) -> Iterator[Finding]:
-    """Yield the findings on the comparisons of runs, or the finding that there are too few passes."""
+    """Yield the findings that `findings` makes of the compared runs, or one that passes are too few."""
     tested = group.pairwise_tests(runs, rates) if runs else None
     if tested is None:
         yield Finding(shared.cannot_tell, advice=more_trials(group.case))
@@ -52,11 +52,12 @@ def _comparison_findings(
     yield from inconclusive_findings(tested, found, group.case)
 
 
-# Methods. A cell is a method at a scale (number of rows) by a driver: a case, and a row of the table.
+# Methods. A cell is a method at a scale (number of rows) by a driver: a case, and a row of the table. Tricks
+# are a method with WAL and TSC (all rows in one transaction) if they are used: "1b1 + WAL".
 
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
-"""Outcomes of a cell: of its trials, FAILED if it was not measured, or WRONG if its data was wrong."""
+"""Outcomes of a cell: completed, over the time limit, over a limit of SQLite, not measured, wrong data."""
 BASE_METHOD = "1b1"
 """Method that writes or reads row by row, with which the other methods are compared."""
 BARE_DRIVER = "sqlite3"
@@ -66,22 +67,22 @@ INSIDE = "SPC"
 DOING = {"insert": "inserting", "allocate": "allocating", "query": "querying"}
 """Verb of each phase."""
 WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VALUES or JSON"}
-"""Methods that meet no limit of SQLite, by phase."""
+"""Methods that meet no limit of SQLite at any scale, by phase."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodsCell:
-    """Run of a cell, with the figures of its trial of median rate."""
+    """Run of a cell, with the figures of the trial that has the median rate."""
 
     run: Run
     outcome: str
-    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; if the cell was skipped, the outcome of a smaller scale."""
+    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; a skipped cell has the outcome at a smaller scale."""
     rows_per_s: float = 0.0
     """Rows per second; 0 unless the outcome is DONE."""
     seconds: float = 0.0
-    """Duration; 0 unless the outcome is DONE."""
+    """Duration, in seconds; 0 unless the outcome is DONE."""
     note: str = ""
-    """SQLite's error message about a limit; empty if there is none."""
+    """Message about the time limit, or about the limit of SQLite; empty for other outcomes."""
 
     @property
     def method(self) -> Method:
@@ -90,7 +91,7 @@ class MethodsCell:
 
     @property
     def tricks(self) -> str:
-        """Name of the method with WAL and TSC (all in one transaction), such as "1b1 + WAL"."""
+        """Name of the method, with WAL and TSC (one transaction) if used, such as "1b1 + WAL"."""
         return tricks_of(self.run.case)
 
     @property
@@ -115,11 +116,11 @@ class MethodsCells:
         """Names of the drivers, in the order of the report."""
 
     def series(self, phase: str, tricks: str, driver: str | None = None) -> list[MethodsCell]:
-        """Return the cells of a method in a phase at all scales, by default by the first driver."""
+        """Return the cells of a phase with these tricks, at all scales. The default is the first driver."""
         return self._series.get((phase, tricks, driver or self.drivers[0]), [])
 
     def by_work(self) -> list[MethodsCell]:
-        """Return all cells, sorted by phase, driver and number of rows; else in the order of the report."""
+        """Return all cells, sorted by phase, driver and number of rows."""
 
         def work(cell: MethodsCell) -> tuple[int, int, int]:
             return PHASES.index(cell.method.phase), self.drivers.index(cell.driver), cell.method.rows
@@ -152,28 +153,28 @@ def best(cells: Sequence[MethodsCell]) -> MethodsCell | None:
 
 
 def row_rates(run: Run) -> dict[int, float]:
-    """Return the rows per second by pass."""
+    """Return a run's rows per second, by number of the pass."""
     return run.by_pass(lambda trial: trial.rows_per_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Cells, with the comparisons of those that were done in enough passes."""
+    """All cells, with comparisons of the cells that completed enough passes."""
 
     cells: MethodsCells
     known: Sequence[MethodsCell]
-    """Cells that were done in enough passes for a comparison."""
+    """Cells that completed enough passes for a comparison."""
     tested: PairwiseTests
     """Comparisons of the rates of the cells in `known`."""
 
     def ratio(self, base: MethodsCell, other: MethodsCell) -> Ratio | None:
-        """Return the rate of `other` divided by that of `base`; None if either has too few passes."""
+        """Return the rate of `other` divided by the rate of `base`; None if one has too few passes."""
         known = base in self.known and other in self.known
         return self.tested.ratio(base.run, other.run) if known else None
 
 
 def methods(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group. They concern the first driver, except for limits."""
+    """Yield the findings of a group: for the first driver, and limits of SQLite for all drivers."""
     cells = MethodsCells(group)
     done = [cell for cell in cells.all if cell.outcome == DONE]
     known = [cell for cell in done if len(row_rates(cell.run)) >= MIN_PASSES]
@@ -205,7 +206,7 @@ def _fastest_methods(judged: Judged) -> Iterator[Finding]:
 
 
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
-    """Return the methods that may be the fastest of `known`."""
+    """Return the methods that may be the fastest of the cells `known`."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = [cell for cell in known if any(cell.run is run for run in lead.runs)]
     first = next(cell for cell in near if cell.run is lead.best)
@@ -236,9 +237,9 @@ def _gains(judged: Judged) -> Iterator[Finding]:
 
 
 def _gain(judged: Judged, slow: str, fast: str) -> dict[str, Ratio | None]:
-    """Return the rate of `fast` relative to `slow` at their largest common scale, by the verb of the phase.
+    """Return the rate of the tricks `fast` relative to `slow`, by the verb of the phase.
 
-    A ratio is None if there were too few passes.
+    The rates are those at the largest common scale. A ratio is None if there were too few passes.
     """
     ratios = {}
     for phase in ("insert", "allocate"):
@@ -259,7 +260,7 @@ def _gain_finding(sentence: Callable[..., str], ratios: Mapping[str, Ratio | Non
 
 
 def _limits(cells: MethodsCells) -> Iterator[Finding]:
-    """Yield a finding for each limit of SQLite that was met, with methods that do not meet it."""
+    """Yield a finding for each limit of SQLite that was met, with methods that avoid the limit."""
     reasons: dict[tuple[str, str, str], list[MethodsCell]] = {}
     for cell in cells.all:
         if cell.outcome == LIMIT and cell.note:
@@ -288,7 +289,7 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that compute a figure from the space in the file, by the figure's column in the CSV.
+"""Functions that compute a figure of file space, by the figure's column in the CSV.
 
 Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
 """
@@ -297,7 +298,8 @@ BASE_TYPE = "uuid4"
 ORDER = ("uuid7", "ulid-monotonic", "ulid", BASE_TYPE, "int")
 """Types of id in the order of preference, if time and space are equal.
 
-A standard comes first, then types that contain their creation time. "int" needs a database that assigns ids.
+uuid7, a standard, comes first. Other types with the creation time follow. "int" needs one database that
+assigns all ids.
 """
 
 
@@ -313,10 +315,10 @@ def space_figure(space: Space | None, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRow(case_table.Row):
-    """Row of a case of keys."""
+    """Table row of a case of the experiment keys."""
 
     base: KeyRow | None = None
-    """Row of the case that differs only in the type of id, which is uuid4; None if there is no such case."""
+    """Row of the equal case with ids of the type uuid4; None if there is no such case."""
 
     @property
     def picks(self) -> Picks:
@@ -333,7 +335,7 @@ class KeyRow(case_table.Row):
         return seconds if name == "time" else space_figure(self.trial.space, name)
 
     def ratio(self, name: str) -> float | None:
-        """Return a figure divided by that of uuid4; None if either is unknown."""
+        """Return a figure divided by the figure of uuid4; None if one of them is unknown."""
         over, under = self.figure(name), self.base.figure(name) if self.base else None
         return over / under if over is not None and under else None
 
@@ -372,8 +374,8 @@ def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -
     """Return a finding with the type of id to use with a schema, from its rows by type of id."""
     base, integers = by_type[BASE_TYPE], by_type.get("int")
     candidates = [by_type[id_type] for id_type in ORDER if id_type in by_type and id_type != "int"]
-    # Drop each type that is significantly slower than another one. Of the others, choose the first in ORDER
-    # whose file is about as small as the smallest.
+    # Drop each type that is significantly slower than another type. Of the rest, choose the first in ORDER
+    # whose file is about as small as the smallest file.
     quick = [row for row in candidates if not any(_is_quicker(rival, row, tested) for rival in candidates)]
     files = {row.picks.id_type: row.figure("file_bytes") or 0.0 for row in quick}
     least = min(filter(None, files.values()), default=0.0)
@@ -402,7 +404,7 @@ def _is_quicker(row: KeyRow, other: KeyRow, tested: PairwiseTests) -> bool:
 
 
 def _cost(row: KeyRow, base: KeyRow, tested: PairwiseTests) -> TypeCost:
-    """Return the time and the space of a case compared with uuid4."""
+    """Return the time and the space of a row's case, compared with the row `base` of uuid4."""
     time, file = tested.ratio(row.run, base.run), row.ratio("file_bytes")
     if time is None or not is_conclusive(time):
         return TypeCost(unclear=True, file=file)
@@ -421,7 +423,7 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Times of a trial, in ns, and the cycles with a checkpoint."""
+    """Times of a trial of cycles, in ns, and the cycles with a checkpoint."""
 
     statements: tuple[int, ...]
     """Time of the inserts and deletes, per cycle, in ns."""
@@ -436,7 +438,7 @@ class CycleTimes:
 
     @property
     def total(self) -> int:
-        """Time of everything except the closing checkpoint, in ns."""
+        """Time of all cycles without the closing checkpoint, in ns."""
         return sum(self.statements) + sum(self.bounds)
 
     @property
@@ -474,10 +476,11 @@ def times_of(case: Case, trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of the cycles with a checkpoint, from the state of the WAL after each cycle.
+    """Yield the numbers, from 1, of the cycles that had a checkpoint, from the WAL's state after each cycle.
 
     A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
-    its frames: the cycle had that checkpoint, unless all frames were checkpointed before the cycle.
+    frames. So a cycle with a restart had a checkpoint, unless all frames were checkpointed before the cycle
+    and no frame of the restarted WAL is.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -494,7 +497,7 @@ def total_ns(case: Case, trial: Trial) -> float:
 
 
 def cycle_rates(run: Run) -> dict[int, float]:
-    """Return the cycles per second by pass (trial of a case), for passes that completed all cycles."""
+    """Return a run's cycles per second by number of the pass, for trials that completed all cycles."""
 
     def rate(trial: Trial) -> float:
         ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
@@ -517,7 +520,7 @@ def cycles(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.timeout, where=setting_name(run), limit_ns=limit, reason=trial.note)
     done = [(run, times) for run, trial, times in measured if times and trial.outcome == DONE]
     runs = [run for run, _ in done]
-    totals = {id(run): times.total for run, times in done}  # The ids, because runs are not hashable.
+    totals = {id(run): times.total for run, times in done}  # By id, because a run is not hashable.
 
     def fastest(tested: PairwiseTests) -> Iterator[Finding]:
         lead = leaders(tested, runs)
@@ -535,7 +538,7 @@ def cycles(group: Group) -> Iterator[Finding]:
 
 
 def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]:
-    """Yield a finding on the cycle in which a checkpoint was due, the cycles with one, and the slowest."""
+    """Yield a finding: the cycle in which a checkpoint was due, cycles with a checkpoint, slowest cycle."""
     cycling: Cycling = run.case.spec
     frames = _checkpoint_frames(trial)
     if run.case.settings.journal_mode != "wal" or not frames or cycling.transaction == "run":
@@ -562,6 +565,6 @@ def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]
 
 
 def _checkpoint_frames(trial: Trial) -> int | None:
-    """Return the number of WAL frames from which on a commit runs a checkpoint; None if never or unknown."""
+    """Return the number of WAL frames at which a commit runs a checkpoint; None if never or unknown."""
     answer = trial.effective.get("wal_autocheckpoint", "")
     return int(answer) or None if len(answer) < 12 and answer.isdecimal() else None

@@ -1,7 +1,8 @@
-"""Worker of the experiment keys: it inserts the picks of its users, a transaction per user.
+"""Worker of the experiment keys: it inserts the picks of users, in one transaction per user.
 
-A pick is a row with the ids of a user and an item. Its own id is made while the transaction is open, so that
-its cost is part of the measured time. Users and items have numbers from 0, workers from 1.
+A pick is a row with the ids of a user and an item, and in some schemas with its own id. The worker makes this
+id during the transaction, so that the measured time includes its cost. Users and items are numbered from 0,
+workers from 1.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class UserPicks(NamedTuple):
     items: Sequence[Any]
     """Ids of the items."""
     first: int
-    """Id of the first row if ids are integers."""
+    """Id of the user's first pick, if ids are integers."""
 
 
 class KeysSource(OrderedSource):
-    """Source of steps: each inserts the picks of a user. With the driver `dry` it only makes the rows."""
+    """Source of steps. A step inserts the picks of a user; with the driver `dry` it only makes the rows."""
 
     kinds = ("picks",)
 
@@ -68,7 +69,7 @@ class KeysSource(OrderedSource):
 
 
 def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function from a user's picks to the rows of the table, which are made one by one."""
+    """Return a function that turns a user's picks into rows of the table, one row at a time."""
     if not picks.own_id:
         return lambda of: ((of.user, item) for item in of.items)
     if picks.id_type == "int":
@@ -97,12 +98,12 @@ def insert_statement(picks: Picks) -> str:
     return "INSERT INTO picks (user, item) VALUES (?, ?)"
 
 
-# The picks of each user follow from the seed, whatever the schema and the type of id. So the workers and the
-# check of the data compute them independently.
+# The picks of a user follow from the seed, not from the schema or the type of id. So the workers and the
+# check of the data compute the picks independently.
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers of the users whose picks a worker inserts."""
+    """Return the numbers of the users whose picks (rows for a user and an item) a worker inserts."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
@@ -115,19 +116,19 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's picks. Each user has a range, so workers share no counter."""
+    """Return the first integer id of a user's picks. Each user has a range of ids: no counter is shared."""
     return user * picks.most_picks + 1
 
 
-# Makers of ids with 16 bytes. An application would make such ids with a library. Libraries are imported when
-# they are needed, because users wait for the start of the workers.
+# Makers of ids with 16 bytes. They use libraries, as an application would. Libraries are imported when they
+# are needed, because an import delays the start of a worker.
 
 
 Make = Callable[[], bytes]
 Clock = Callable[[], int]
 """Function that returns the nanoseconds since 1970."""
 Randomness = Callable[[int], bytes]
-"""Function that returns this number of random bytes."""
+"""Function that returns random bytes. Its argument is their number."""
 
 SIZE = 16
 """Size of an id, in bytes, unless it is an integer."""
@@ -136,7 +137,7 @@ ASCENDING = ("int", "ulid-monotonic", "uuid7")
 
 
 def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
-    """Return a function that returns the milliseconds since 1970, which never decrease."""
+    """Return a clock: a function that returns milliseconds since 1970 and never goes back."""
     latest = 0
 
     def now() -> int:
@@ -165,12 +166,12 @@ def ulid_maker() -> Make:
 def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
     """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus 1.
 
-    It raises ValueError if the random part overflows. Source: https://github.com/ulid/spec#monotonicity
+    The function raises ValueError if the random part overflows. Source: https://github.com/ulid/spec#monotonicity
     """
     from ulid import StrictMonotonicPolicy, ULIDGenerator
     from ulid.constants import RANDOMNESS_LEN
 
-    # The policy takes an earlier time for a new millisecond, so the clock must not go back.
+    # StrictMonotonicPolicy takes an earlier time for a new millisecond, so the clock must not go back.
     generate = ULIDGenerator(
         steady_ms(clock), lambda _: randomness(RANDOMNESS_LEN), StrictMonotonicPolicy()
     ).generate
@@ -178,10 +179,10 @@ def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = o
 
 
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes ids: the time in milliseconds, a counter of 42 bits, and 32 random bits.
+    """Return a function that makes UUIDs: the time in milliseconds, a counter (42 bits), 32 random bits.
 
     In each millisecond, the counter begins at a random number in the lower half of its range (RFC 9562, 5.7
-    and 6.2, method 1), like Python's uuid7 from 3.14 on.
+    and 6.2, method 1), as in Python's uuid7 (from 3.14 on).
     """
     now_ms = steady_ms(clock)
     latest = counter = 0

@@ -1,8 +1,9 @@
 """Worker of the experiment methods: it runs a single operation, which writes or queries all rows of a cell.
 
-A cell is a method at a scale (number of rows) by a driver. The data are samples (files), and results: a
-number for each pair of samples. The place of a row is its index from 0 in the order of writing. The measured
-time includes making the rows, the JSON or the SQL, and fetching the answer; not opening the database.
+A cell is a method at a scale (number of rows) by a driver. spec.py explains the names of methods. The data
+are samples (files), and results: a number for each pair of samples. The place of a row is its index from 0 in
+the order of writing. The measured time includes making rows, JSON or SQL and fetching the answer, but not
+opening the database.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SCHEMA = (
     'CREATE INDEX "result_a_id" ON "result" ("a_id")',
     'CREATE INDEX "result_b_id" ON "result" ("b_id")',
 )
-"""SQL with which Peewee creates the tables of the models in orm.py, with an index for each foreign key."""
+"""SQL that creates the tables as Peewee does for the models in orm.py."""
 
 PATH = "/dataset/{:06}.mat"
 """Format of a sample's path; its argument is the place of the sample."""
@@ -56,7 +57,7 @@ def value(a: int, b: int, seed: int) -> float:
 
 
 def sample_place(path: object) -> int | None:
-    """Return the place of the sample with this path; None if no sample can have it."""
+    """Return the place of the sample with this path; None if no sample can have this path."""
     digits = path[9:-4] if isinstance(path, str) else ""
     return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
 
@@ -79,13 +80,13 @@ def pair_place(a: object, b: object, samples: int) -> int | None:
 
 
 def pair_at(place: int, samples: int) -> Pair:
-    """Return the pair of the result at a place."""
+    """Return the pair of sample ids whose result has this place."""
     a = bisect_right(range(1, samples + 1), place, key=lambda a: pairs_below(a, samples))
     return a, a + 1 + place - pairs_below(a, samples)
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint random lists of sample ids. A cell queries all pairs with an id of each list."""
+    """Return two disjoint random lists of sample ids. A cell queries the pairs with one id of each list."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -93,7 +94,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case, sets: tuple[Sequence[int], Sequence[int]]) -> list[Pair]:
-    """Return the pairs with an id of each set, the lower id first, in random order."""
+    """Return all pairs with one id of each set, in random order. The lower id of a pair is first."""
     first, second = sets
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -114,7 +115,7 @@ class MethodsSource(OrderedSource):
         words, written = shared
         self._client = place.client(worker)
         connection = self._client.connect(0)
-        # A row without a commit takes microseconds. Reading the clock for each would slow it by some percent.
+        # A row without a commit takes microseconds. Reading the clock for each row would cost some percent.
         look_every = 16 if self.method.name == "1b1" and self.method.transaction else 1
         self._course = CellCourse(self.method.timeout_s, memoryview(written).cast("B").cast("q"), look_every)
         binding: type[Binding] = Binding
@@ -133,7 +134,7 @@ class MethodsSource(OrderedSource):
         chunk.kinds[index] = FAILED
 
     def _outcome_of(self, error: Exception) -> tuple[str, str]:
-        """Return TIMEOUT or LIMIT and the reason of a failed step, or raise any other error."""
+        """Return TIMEOUT or LIMIT, and the reason. Raise `error` if it has another cause."""
         if isinstance(error, TimedOut):
             return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
         if self._client.was_busy(error):
@@ -172,7 +173,7 @@ def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findin
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a text for each row that the answer `found` lacks, and for each row that it should not have."""
+    """Yield a text for each row that the answer `found` lacks, and each row that it should not have."""
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
@@ -188,7 +189,7 @@ INSERT = {
     "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
     "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
 }
-"""Parts of the INSERT statement, by phase: its beginning, and the placeholders of one row."""
+"""Beginning of the INSERT statement, and placeholders of one row, by phase."""
 _SELECT = 'SELECT "t1"."a_id", "t1"."b_id", "t1"."val" FROM "result" AS "t1"'
 _PAIR = '(("t1"."a_id" = ?) AND ("t1"."b_id" = ?))'
 GET_RESULT = f"{_SELECT} WHERE {_PAIR}"
@@ -210,8 +211,8 @@ QUERY_SPC = (
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement of the method JSON. Its only parameter is the rows, as a JSON list of objects."""
-    # SQLite before 3.38 has no operator ->>, which is not faster.
+    """Return the statement of the method JSON. Its parameter is a JSON list of objects: rows or pairs."""
+    # The operator ->> is missing before SQLite 3.38, and no faster than json_extract.
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
         return f"INSERT INTO sample (path) SELECT {path} FROM json_each(?) AS j"
@@ -224,7 +225,7 @@ def json_statement(phase: str) -> str:
 
 
 def query_statement(form: str, count: int) -> str:
-    """Return the query for `count` pairs by the method "BLK" (joined by OR) or "VALUES" (a joined table)."""
+    """Return a query for `count` pairs. `form` is the method "BLK" (joined by OR) or "VALUES" (a table)."""
     if form == "BLK":
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     values = f"VALUES {', '.join(['(?, ?)'] * count)}"
@@ -236,14 +237,17 @@ def query_statement(form: str, count: int) -> str:
 
 
 class TimedOut(Exception):
-    """The operation was stopped between two statements, because its time limit has passed."""
+    """The operation was stopped between two statements, after its time limit."""
 
 
 class CellCourse:
     """Time limit of a cell, and the number of its acknowledged rows."""
 
     def __init__(self, timeout_s: float, written: Any, look_every: int = 1) -> None:
-        """`written` is a word of shared memory. The clock is read before each `look_every`-th item."""
+        """`written` is shared memory for the number of written items.
+
+        The clock is read before every `look_every`-th item.
+        """
         self._timeout_s, self._written, self._look_every = timeout_s, written, look_every
         self._until_s = 0.0
 
@@ -255,7 +259,7 @@ class CellCourse:
         return time.monotonic() >= self._until_s
 
     def steps(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items, or raise TimedOut. An item counts as written when the caller requests the next."""
+        """Yield items; raise TimedOut after the time limit. An item counts when the next is requested."""
         written = 0
         look_every = self._look_every
         for item in items:
@@ -280,7 +284,7 @@ class Binding:
         self.course = course
         self.method: Method = case.spec
         self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())
-        """Two lists of sample ids whose pairs are queried; empty in other phases."""
+        """Two lists of sample ids whose pairs are queried; empty lists if the phase is not query."""
         self.pairs = queried_pairs(case, self.sets)
         self._connection: Connection = connection
         self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
@@ -319,11 +323,11 @@ class Binding:
         return self.run(text, tuple(chain.from_iterable(rows)))
 
     def get(self, a: int, b: int) -> Any:
-        """Return the result of a pair, in a form that `row` converts; None if there is none."""
+        """Return the result of a pair, in a form that `row` converts; None if the pair has no result."""
         return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Return the results of pairs by the single query of BLK or VALUES, in a form that `row` converts."""
+        """Return the results of pairs from one query (BLK or VALUES), in a form that `row` converts."""
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:
@@ -339,7 +343,7 @@ class Binding:
             return run()
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Return the rows to write as dictionaries by name of the column."""
+        """Return the rows to write, each as a dictionary of values by name of the column."""
         if self.method.phase == "insert":
             return ({"path": PATH.format(place)} for place in range(self.method.scale))
         return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))
@@ -391,7 +395,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's error messages about limits, whose result code is that of any wrong statement."""
+"""Phrases in SQLite's error messages about limits. The result codes do not tell a limit from an error."""
 
 
 class LimitReached(Exception):

@@ -1,4 +1,4 @@
-"""Methods by Peewee, an object-relational mapper, in the form in which its users would write them."""
+"""Methods of writing and querying rows with Peewee, an object-relational mapper, as its users write them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """Computed value of a pair of samples; -1 until it is computed."""
+    """Result: a value for a pair of samples; -1 means that the value is not computed yet."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
     val = peewee.FloatField(default=-1)
-    a_id: int  # Peewee gives the columns themselves these names.
+    a_id: int  # Peewee adds a_id and b_id: the stored ids, where a and b are Sample objects.
     b_id: int
 
     class Meta:
@@ -43,7 +43,7 @@ MODELS = (Sample, Result)
 
 
 class Orm(Binding):
-    """Binding of the methods to Peewee's database and models."""
+    """Functions that write and query rows through Peewee's models."""
 
     def __init__(self, connection: Any, *common: Any) -> None:
         super().__init__(connection, *common)
@@ -93,4 +93,4 @@ def values_join(wanted: Sequence[Pair]) -> Any:
 
 
 FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "VALUES": values_join}
-"""Functions that return the query for some pairs, by name of the method."""
+"""Functions that return the query for a list of pairs, by name of the method."""

@@ -1,8 +1,9 @@
 """Checks that a table has all acknowledged rows and no other rows, as pure functions.
 
-Each worker writes a list of rows in order. So the table must have the beginning of the list: every
-acknowledged row. If the worker died during a step, all rows of this step may be there, too. The place of a
-row is its index in the concatenated lists of all workers.
+A writer is a worker, or the parent process that prepared the table. Each writer writes a list of rows in
+order. So the table must have the beginning of the list: every acknowledged row. A step is a transaction: if a
+worker died during a step, the table has all rows of this step or none. The place of a row is its index in the
+concatenated lists of all writers.
 """
 
 from __future__ import annotations
@@ -17,42 +18,43 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Placed = tuple[Any, int | None]
-"""Row with its place; None if the row should not exist."""
+"""Row with its place. The place is None if the row should not exist."""
 Named = Callable[[int], str]
-"""Function from the place of a row to the name of the row."""
+"""Function that returns the name of a row from the row's place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Rows that a worker had to write, and the number of rows that were acknowledged to it."""
+    """Rows that a writer had to write, and the number of rows whose commit was acknowledged."""
 
     writer: str
-    """Name of the worker."""
+    """Name of the writer."""
     places: range
-    """Places of the worker's rows."""
+    """Places of the writer's rows."""
     acknowledged: int
-    """Number of rows, from the beginning of `places`, that were acknowledged."""
+    """Number of acknowledged rows. They are the first rows of `places`."""
     step: int = 0
-    """Number of rows in the step during which the worker died; 0 if it did not die."""
+    """Number of rows in the step during which the writer died; 0 if the writer did not die."""
 
     def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
-        """Yield a text for each acknowledged row that is gone, and for each later row that is present.
+        """Yield a text for each acknowledged row that is missing, and each other row that is present.
 
-        `counts` has the number of rows in the table by place.
+        `counts` has, for each place, how often its row is in the table. The rows of a dead writer's last step
+        may all be present.
         """
         for place in self.places[: self.acknowledged]:
             if not counts[place]:
                 yield f"{named(place)}, acknowledged to {self.writer}, is gone"
         later = self.places[self.acknowledged :]
         present = [place for place in later if counts[place]]
-        # The step is a transaction, so all rows of a dead worker's step are there, or none of them.
+        # A step is a transaction, so the table has all rows of a dead writer's last step, or none.
         if present and present != [*later[: self.step]]:
             for place in present:
                 yield f"{named(place)} was not acknowledged to {self.writer}"
 
 
 def preparation(rows: int) -> Acknowledged:
-    """Return the rows that the parent process has written before the workers start."""
+    """Return the rows that the parent process wrote before the workers started: places 0 to `rows` - 1."""
     return Acknowledged("the preparation", range(rows), rows)
 
 
@@ -65,7 +67,7 @@ def check_rows(
 ) -> Check:
     """Check that a table has each acknowledged row once, and no other rows.
 
-    `name` is that of the check. `described` returns the name of a row in the table.
+    `name` is the name of the check. `named` names a row by its place, `described` a row of the table.
     """
     tally = CheckCounter(name)
     counts = bytearray(max((writer.places.stop for writer in writers), default=0))
@@ -86,16 +88,16 @@ def check_rows(
 def check_list(
     name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
 ) -> Check:
-    """Check that a table has the rows of the list `expected`."""
+    """Check that a table has each acknowledged row of the list `expected` once, and no other rows."""
     places = {row: place for place, row in enumerate(expected)}
     placed = ((row, places.get(row)) for row in rows)
     return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
 
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
-    """Check the type of ids, that they are unique, and the order that their type promises.
+    """Check that ids have the right type, are unique, and ascend if their type promises it.
 
-    `by_worker` has the transactions of each worker; a transaction is the sequence of its ids.
+    `by_worker` has the transactions of each worker. A transaction is the sequence of ids that it inserted.
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
@@ -126,7 +128,7 @@ def _fits(one: Any, id_type: str) -> bool:
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield a text for each integer id that is not above the last, or leaves a gap in a transaction."""
+    """Yield a text for each id that does not exceed the previous id, or leaves a gap in a transaction."""
     latest = 0
     for numbers in transactions:
         for earlier, later in pairwise((latest, *numbers)):
@@ -138,5 +140,5 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
 
 
 def short_id(one: Any) -> str:
-    """Return an id, or another value in the place of an id, as text of at most 40 characters."""
+    """Return an id, or any value that a table has instead of an id, as text of at most 40 characters."""
     return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"

@@ -1,6 +1,6 @@
 """Sentences in the reports of methods, keys and cycles.
 
-Each is a function whose parameters are the facts of a finding.
+Each function returns a sentence. Its parameters are the facts of a finding.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from sqlstress.statistics.units import digits, plural, rounded
 
 
 class MethodLead(NamedTuple):
-    """Fastest methods of a phase."""
+    """Fastest methods of a phase (insert, allocate or query)."""
 
     methods: Sequence[str]
-    """Names of the methods; several if the measurement cannot rank them."""
+    """Names of the methods; several if they are about equal or cannot be ranked."""
     rate: float
     """Rows per second of the fastest method at its best scale."""
     ratio: Ratio | None = None
-    """Rate relative to the method 1b1; None if the method is 1b1, or if the ratio is inconclusive."""
+    """Rate relative to the method 1b1 (row by row); None if 1b1 is fastest or the ratio is inconclusive."""
     equal: bool = False
     """Whether several methods are about equal."""
     unranked: bool = False
     """Whether the measurement cannot rank several methods."""
     unclear: bool = False
-    """Whether the rank or the ratio is inconclusive."""
+    """Whether the rank, or the ratio to 1b1, is inconclusive."""
 
 
 class Phase(NamedTuple):
@@ -42,7 +42,7 @@ class Phase(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """Rate of a phase with a setting, relative to the rate without it."""
+    """Rate of a phase with a setting (WAL or one transaction), relative to the rate without the setting."""
 
     doing: str
     ratio: Ratio
@@ -102,13 +102,13 @@ class TypeCost(NamedTuple):
     """Time and space of a type of id, relative to uuid4."""
 
     ratio: Ratio | None = None
-    """Time relative to uuid4's; None if about equal or unknown."""
+    """Time divided by the time of uuid4; None if the times are about equal or unknown."""
     equal: bool = False
     """Whether the times are about equal."""
     unclear: bool = False
     """Whether the comparison of the times is inconclusive."""
     file: float | None = None
-    """Size of the file relative to uuid4's; None if unknown."""
+    """Size of the file divided by the size with uuid4; None if unknown."""
 
 
 def _type_cost(cost: TypeCost) -> str:
@@ -132,7 +132,7 @@ def id_type(
     dated: bool = False,
     unclear: Sequence[str] = (),
 ) -> str:
-    """Advise a type of id for a schema. `chosen` is None if no other type is better than uuid4."""
+    """Advise a type of id for a schema. `chosen` is None if no type is better than uuid4."""
     integers = f"use int if one database assigns all ids ({_type_cost(int_cost)}). " if int_cost else ""
     use = "Otherwise use" if int_cost else "use"
     choice = chosen or "uuid4 (no other type saves time or space)"
@@ -148,7 +148,7 @@ def id_type(
 
 
 class Checkpoint(NamedTuple):
-    """Cycle in which a checkpoint was seen."""
+    """Cycle in which a checkpoint was seen: its number, from 1, and its time."""
 
     cycle: int
     ns: float | None
@@ -161,7 +161,7 @@ def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
 
 
 def fastest(*, settings: Sequence[str], total_ns: float, equal: bool = False, unclear: bool = False) -> str:
-    """Name the fastest settings. `total_ns` is the total time of the first one."""
+    """Name the fastest settings. `total_ns` is the total time of the first setting."""
     text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
     if equal:
         text += " (about equal)"
@@ -183,7 +183,7 @@ def checkpoint(
     seen: Checkpoint | None = None,
     later: Sequence[int] = (),
 ) -> str:
-    """Report the cycle in which a checkpoint was due, those in which it was seen, and the slowest cycle."""
+    """Report in which cycle a checkpoint was due, in which cycles one was seen, and the slowest cycle."""
     found = "None was seen"
     if seen:
         there = "there" if seen.cycle == due else f"in cycle {digits(seen.cycle)}"

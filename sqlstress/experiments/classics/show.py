@@ -1,6 +1,7 @@
 """Tables, plots and compared figures of methods, keys and cycles, as pure functions of a report.
 
-A run is all trials of a case, and a row of a table. A group is the runs of a table.
+A run is all trials of a case, and a row of a table. A group is the runs of a table. A cell of methods is a
+run, not a field of a table.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, format_count
 
 
 class ClassicShown(Presenter):
-    """Base class: presenter of an experiment with one table or two."""
+    """Base class of presenters whose reports have one or two tables."""
 
     def tables(self, group: Group) -> Iterator[Table]:
         """Yield the tables of a group."""
@@ -77,7 +78,7 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots: the standard plots show the number of processes, in which cases do not differ."""
+        """Yield no plots: the standard plots are over the number of processes, which seldom differs here."""
         return iter(())
 
 
@@ -88,7 +89,7 @@ _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
 
 
 def _rate(cell: MethodsCell) -> str:
-    """Return the text of a cell's rows per second with their spread; else the reason why there are none."""
+    """Return a cell's rows per second and their spread as text, or the reason why there is no rate."""
     if cell.outcome != DONE:
         return _FAILURES.get(cell.outcome, case_table.FAILED)
     return case_table.marked_cell(cell.run, count_cell(cell.rows_per_s), row_rates(cell.run))
@@ -108,9 +109,9 @@ def factor_cell(ratio: float) -> str:
 def _relative(
     name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], leaves: int | None = None
 ) -> Column[MethodsCell]:
-    """Return the column with a cell's rate relative to that of the cell that `base_of` returns.
+    """Return the column with a cell's rate relative to the rate of its base, which `base_of` returns.
 
-    `name` and `meaning` describe that other cell.
+    `name` and `meaning` describe the base.
     """
 
     def cell(shown: MethodsCell) -> str | None:
@@ -151,7 +152,7 @@ def _method_columns(group: Group, cells: MethodsCells) -> Iterator[Column[Method
 
 
 def _method_legend(group: Group) -> Iterator[str]:
-    """Yield the clauses of the legend that depend on the runs."""
+    """Yield clauses of the legend: the queried table, the spread, and the failed outcomes."""
     samples = next((run.case.spec.samples for run in group.runs if run.case.spec.phase == "query"), 0)
     if samples:
         rows = format_count(samples * (samples - 1) // 2)
@@ -181,7 +182,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, and a key: of the cases with a key, that with the largest scale has a bar."""
+        """Return the phase, and a key. Of cases with equal keys, the one with the largest scale has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -194,7 +195,7 @@ class MethodsShown(ClassicShown):
 def _seconds(row: KeyRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
-    # Each pass does the same work, so that the relative error of the time is that of the rate.
+    # All passes do the same work, so the time and the rate have the same relative error.
     return case_table.marked_cell(row.run, seconds_cell(row.trial.seconds), row.run.rates())
 
 
@@ -209,7 +210,7 @@ def _space_of(figure: str, trial: Trial) -> Value:
 
 
 def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[KeyRow]:
-    """Return the column of a figure of SPACE. `csv` is its name there and in the CSV."""
+    """Return the column of a figure. `csv` is the name of the figure in SPACE and in the CSV."""
 
     def cell(row: KeyRow) -> str | None:
         value = row.figure(csv)
@@ -328,7 +329,7 @@ class KeysShown(ClassicShown):
             yield table_of(measured, (*names, *SPACE_COLUMNS))
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of space if it was measured."""
+        """Return the columns of file space; none if the space was not measured."""
         return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()
 
 
@@ -336,7 +337,7 @@ class KeysShown(ClassicShown):
 
 
 def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
-    """Return the function for a cell with a time of the trial of median rate."""
+    """Return a function that shows a time of the trial with the median rate in ms; `figure` is in ns."""
     return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
 
 
@@ -409,7 +410,7 @@ def _setting_legend(group: Group) -> Iterator[str]:
 
 
 def _cycle_legend(group: Group) -> Iterator[str]:
-    """Yield the clauses of the legend that concern several columns."""
+    """Yield clauses of the legend: what times include, the spread, and the check of the data."""
     if any(run.case.spec.transaction == "cycle" for run in group.runs):
         yield "the time of a cycle includes its BEGIN and COMMIT"
     yield from case_table.spread_legend(group, "total")

@@ -1,4 +1,11 @@
-"""Options and specs of methods, keys and cycles. A spec is the part of a case that one experiment defines."""
+"""Options and specs of methods, keys and cycles. A spec is the part of a case that one experiment defines.
+
+Methods write or query samples (files) and results (a number for each pair of samples). The names of methods:
+1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), VALUES (pairs as a
+joined table), JSON (rows from a JSON parameter), SPC (rows made inside SQLite). With TSC, all rows are in one
+transaction. Tricks are a method with WAL and TSC if they are used: "1b1 + WAL". A pick is a row that links a
+user with an item.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +38,16 @@ MOST_SAMPLES = 3000
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Cell of the experiment with methods: a way to write or read a number of rows."""
+    """Cell of the experiment methods: a method of writing or querying rows, at a scale."""
 
     phase: str
-    """Work: insert (samples), allocate (a result for each pair of samples) or query (pairs)."""
+    """Work: insert samples, allocate a result for each pair of samples, or query results of pairs."""
     name: str
-    """Name of the method, without WAL and TSC: one of METHOD_NAMES."""
+    """Name of the method: 1b1, BLK, BLK/n, VALUES, JSON or SPC."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
-    """Samples to insert, samples whose pairs are allocated, or pairs to query."""
+    """Number of samples to insert, of samples whose pairs get results, or of pairs to query."""
     timeout_s: float = option(
         duration(0.01),
         None,
@@ -71,14 +78,14 @@ class Method:
 
     @property
     def sets(self) -> tuple[int, int]:
-        """Sizes of the two sets of ids whose pairs are queried: the most equal factors of the scale."""
+        """Sizes of the two sets of samples to query: two factors of the scale, as equal as possible."""
         lower = next((size for size in range(isqrt(self.scale), 0, -1) if self.scale % size == 0), 1)
         return lower, self.scale // lower
 
 
 @dataclass(frozen=True, slots=True)
 class MethodsSelection:
-    """Options that only say which cases there are."""
+    """Options of methods that select cases and are not stored in them."""
 
     phase: tuple[str, ...] = option(
         choices(*PHASES),
@@ -110,7 +117,7 @@ MethodsRequest = Request[Any, MethodsSelection]
 
 
 def tricks_of(case: Case) -> str:
-    """Return the name of a case's method with WAL and TSC: "1b1 + WAL + TSC"."""
+    """Return a case's method, with WAL and TSC if the case uses them, such as "1b1 + WAL + TSC"."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
@@ -121,9 +128,9 @@ class Scales(NamedTuple):
 
     phase: str
     tricks: tuple[str, ...]
-    """Names of methods, with WAL and TSC if they use them, such as "1b1 + WAL"."""
+    """Names of the methods, each with WAL and TSC (one transaction) if used, such as "1b1 + WAL"."""
     published: Sequence[int]
-    """Scales in the published tables."""
+    """Scales in the published tables, which --full measures."""
     chosen: Sequence[int]
     """Scales that are measured by default."""
 
@@ -154,12 +161,12 @@ SCALES = (
 SCHEMAS = ("id-rowid", "id-norowid", "pair-norowid", "no-key", "pair-rowid")
 ID_TYPES = ("int", "uuid4", "ulid", "ulid-monotonic", "uuid7")
 USUAL_TYPES = ("int", "uuid4", "ulid", "uuid7")
-"""Types of id that are measured by default. Monotonic ULIDs cost as much as other ULIDs."""
+"""Types of id that are measured by default: no monotonic ULIDs, which cost as much as other ULIDs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The experiment with primary keys: users pick items, a transaction for each user."""
+    """Work of the experiment keys: users pick items, each user in one transaction."""
 
     schema: str = option(
         choices(*SCHEMAS),
@@ -199,13 +206,13 @@ class Picks:
 
     @property
     def most_picks(self) -> int:
-        """Largest number of items that a user can pick."""
+        """Largest number of items that a user can pick: 10% more than `picks`."""
         return self.picks + self.picks // 10
 
 
 @dataclass(frozen=True, slots=True)
 class KeysSelection:
-    """Options that only say which cases there are."""
+    """Options of keys that select cases and are not stored in them."""
 
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
@@ -217,22 +224,22 @@ KeysRequest = Request[Picks, KeysSelection]
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Published settings. "tx" is one transaction for the run, "off" means no automatic checkpoints."""
+"""Settings in the published tables. "tx": one transaction for the run; "off": no automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off", "delete-cycle", "wal-cycle", "wal-cycle-off")
 WORDS = {"run": "tx", "cycle": "cycle"}
-"""Word in the name of a setting, by the extent of a transaction (`Cycling.transaction`)."""
+"""Words in the names of settings, by value of `Cycling.transaction`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cycling:
-    """The experiment with cycles: insert rows, delete all of them, insert rows again."""
+    """Work of the experiment cycles: insert rows, delete all rows, insert rows again."""
 
     cycles: int = option(
         whole_number(1, 100_000), 100, LOAD, "Number of cycles: insert rows, delete all, insert rows."
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Extent of a transaction: none (each statement is its own transaction), cycle or run."""
+    """Extent of a transaction: none (a single statement), cycle (a whole cycle) or run (all cycles)."""
     timeout_s: float | None = option(
         duration(0.001),
         "60s",
@@ -247,7 +254,7 @@ class Cycling:
 
 @dataclass(frozen=True, slots=True)
 class CyclesSelection:
-    """Options that only say which cases there are."""
+    """Options of cycles that select cases and are not stored in them."""
 
     settings: tuple[str, ...] = option(
         choices(*SETTINGS),
@@ -263,7 +270,7 @@ CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
-    """Return the name of a case's setting, as in --settings, with wal_autocheckpoint: "wal-tx-50"."""
+    """Return a case's setting as in --settings, plus wal_autocheckpoint if it is set: "wal-tx-50"."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += [WORDS.get(held, held)] * (held != "none")

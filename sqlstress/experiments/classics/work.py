@@ -1,4 +1,7 @@
-"""Parent process's part of methods, keys and cycles: it makes the file of a trial and checks the rows."""
+"""Parent's part of methods, keys and cycles: it creates the database of a trial, and checks the rows.
+
+A cell is a method of writing or querying rows, at a scale. A pick is a row that links a user with an item.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class, with the ledger in shared memory of the steps that each worker has completed."""
+    """Base class. Each worker counts its completed steps in a ledger in shared memory."""
 
     place: SqlitePlace
 
@@ -80,12 +83,12 @@ class ClassicWork(ProvenWork):
 
 
 HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs that make filling a file faster, which is not measured. The cache takes about 100 MB."""
+"""PRAGMAs that speed up the filling of a file, which is not measured. The cache takes about 100 MB."""
 QUERIED = "methods: the queried file"
 
 
 class MethodsWork(ClassicWork):
-    """Work of a cell of methods: its file must have every acknowledged sample and result once."""
+    """Work of a cell of methods: the file must have every acknowledged sample and result once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -98,7 +101,7 @@ class MethodsWork(ClassicWork):
         """Number of samples in the file before the worker starts."""
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file, and set its journal mode. For queries, keep the file of an earlier equal cell."""
+        """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
         wanted = None
         if self.method.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
@@ -186,9 +189,9 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions from a number to the columns of a user or an item except its id, by table."""
+"""Functions by table. Each returns the columns of a user or an item, without the id, from the number."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
-"""Schemas in which a pick has a column with the time of its creation, because it has no id with the time."""
+"""Schemas in which a pick has the column created_at, the time of its creation."""
 
 
 def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
@@ -220,9 +223,10 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return an SQL condition: the columns of a pick that the INSERT does not set have their defaults.
+    """Return an SQL condition: all columns of a pick that the INSERT does not set have their defaults.
 
-    `span_s` is the time in which the picks were inserted, in seconds since 1970; None if the clock was set.
+    `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
+    changed between these times.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -234,7 +238,7 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Maximum difference, in seconds, between the time of day and a steady clock if the clock was not set."""
+"""Maximum drift of the system clock from a steady clock, in seconds. A larger drift means a clock change."""
 
 
 class KeysWork(ClassicWork):
@@ -288,7 +292,7 @@ class KeysWork(ClassicWork):
         return check_list("users and items", stored, expected, [preparation(len(expected))])
 
     def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
-        """Check every pick, as stored in the table itself and not in an index."""
+        """Check every pick, as stored in the table and not in an index."""
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
@@ -308,7 +312,7 @@ class KeysWork(ClassicWork):
         return check_rows("picks", placed(), plan.writers, lambda place: pick_name(plan.picks[place]), str)
 
     def _span(self) -> tuple[int, int] | None:
-        """Return the times before and after the insertion, in s since 1970; None if the clock was set."""
+        """Return the times before and after all inserts, in s since 1970; None if the clock was changed."""
         begun_s, begun_steady_s = self._begun
         now_s, passed_s = time.time(), time.monotonic() - begun_steady_s
         if abs(now_s - begun_s - passed_s) > CLOCK_TOLERANCE_S:
@@ -316,7 +320,7 @@ class KeysWork(ClassicWork):
         return int(begun_s) - 1, int(now_s) + 1
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with the space that the database takes, unless its data is wrong."""
+        """Return `trial` with the space of the database; unchanged if data is wrong or not stored."""
         if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))
@@ -343,7 +347,7 @@ class KeysPlan:
         """Ids of the stored picks, by index in `picks`."""
         self._case = case
         self._transactions: list[list[range]] = []
-        """Indexes of the picks of each transaction, by worker."""
+        """Indexes in `picks` of each transaction's picks, by worker."""
 
     def add(self, outcome: Outcome, done: int, pulse: Pulse) -> None:
         """Add the picks of a worker with `done` acknowledged transactions."""
@@ -388,7 +392,7 @@ class CyclesWork(ClassicWork):
         yield examined("last commit", lambda: self._check_table(outcomes, pulse))
 
     def _check_table(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        """Check that the table has the rows after the worker's acknowledged steps, or one more if it died."""
+        """Check the table against the worker's acknowledged steps; a dead worker may have done one more."""
         (outcome,) = outcomes
         done = self.steps_done(outcome)
         stored = [*self.rows("SELECT id, value FROM t1", pulse)]
@@ -402,5 +406,5 @@ class CyclesWork(ClassicWork):
 
 
 def nearest(rows: Sequence[Row], states: Iterable[list[Row]]) -> list[Row]:
-    """Return the item of `states` that differs in the fewest rows from `rows`, those of a table."""
+    """Return the item of `states` that differs from `rows`, the rows of a table, in the fewest rows."""
     return min(states, key=lambda state: len({*rows} ^ {*state}))

@@ -1,1 +1,1 @@
-"""Crash tests: writers are killed, and their transactions must be there, each complete."""
+"""Crash tests: writers are killed. Their acknowledged transactions must be in the files, each complete."""

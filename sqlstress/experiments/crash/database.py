@@ -1,4 +1,8 @@
-"""Database of a crash test in the parent: creation, and examination after a crash."""
+"""Database of a crash test in the parent: creation, and examination after a crash.
+
+A record is a group of rows that a transaction writes; the table log has a row for each transaction. The
+bounds of a writer are the least and the largest number of its transactions that the files may have.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,12 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds for the number of transactions of a writer, which are numbered from 1."""
+    """Bounds of a writer's number of transactions. A writer numbers its transactions from 1."""
 
     least: int
     """Number of acknowledged transactions: the files must have all of them."""
     most: int
-    """Number of transactions that had begun: the files must have no others."""
+    """Number of transactions that the writer had begun: the files must have no further transactions."""
 
 
 class Contents(NamedTuple):
@@ -40,13 +44,13 @@ class Contents(NamedTuple):
     log: Sequence[Entry]
     """Transactions in the log table, in the order of their commits."""
     rows: Mapping[Any, Any]
-    """Values by key."""
+    """Values of the table record, by key."""
 
 
 def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that all acknowledged transactions are there, and none that no writer began.
+    """Check that the logs have all acknowledged transactions, and only transactions that a writer began.
 
-    `told` has the bounds of each writer.
+    `told` has the bounds of each writer, by its number: acknowledged and begun transactions.
     """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
@@ -65,7 +69,7 @@ def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return the numbers in the logs by writer, and (writer, number) of each repeated transaction."""
+    """Return the transaction numbers in the logs by writer, and (writer, number) of each repetition."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -77,7 +81,7 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Check that all rows of a record are as its last transaction in the log wrote them."""
+    """Check that all rows of each record are as the record's last transaction in the log wrote them."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)
@@ -96,8 +100,7 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Return a text on the first difference between `left` and the rows of `entry`, which are removed; or
-    ""."""
+    """Remove the rows of `entry` from `left`. Return a text on the first row that differs, or ""."""
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]
     if not differing:
@@ -145,7 +148,7 @@ class ExaminedFiles(NamedTuple):
 
 
 class CrashDatabase:
-    """Files of a crash test. `told` has the bounds for each writer of all rounds since `create`."""
+    """Files of a crash test. `told` has the bounds of all writers of all rounds since `create`."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
@@ -173,7 +176,7 @@ class CrashDatabase:
         return effective
 
     def remains(self) -> Remains:
-        """Return the files that a crash left to recover. Call it before any process opens the files."""
+        """Count the files that a crash left to recover. Call it before a process opens the files."""
         paths = self.place.paths
         return Remains(
             sum(walindex.wal_bytes(path) > 0 for path in paths),
@@ -190,9 +193,9 @@ class CrashDatabase:
                 contents, complaints = self._read(path)
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
-                # Such an error is the fault of this machine or program, not of the file. An error without a
-                # result code of SQLite is the fault of the file only if the binding raised the error, because
-                # it could not decode a text.
+                # Raise an error that is no fault of the file, such as a lack of memory. An error without a
+                # result code of SQLite is a fault of the file only if the driver raised the error: it could
+                # not decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # An unreadable file is checked once more, because integrity_check names the damaged page.
@@ -209,7 +212,7 @@ class CrashDatabase:
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
         """Return the contents of a file, and problems of its structure and schema.
 
-        The read is repeated while the file is locked: writers release their locks only for moments.
+        Repeat the read while the file is locked: writers release their locks only for moments.
         """
         driver = load_driver(self.case.driver)
         connection = driver.connect(path, 0)
@@ -222,7 +225,7 @@ class CrashDatabase:
         return contents, complaints + schema_problems
 
     def judge(self, examined: ExaminedFiles, told: Mapping[int, AcknowledgedRecords]) -> Verdict:
-        """Return the verdict on the files. `told` has the bounds for the writers of the last round."""
+        """Return the verdict on the files. `told` has the bounds of the writers of the last round."""
         checks = [examined.integrity]
         if examined.files:
             checks.append(check_acknowledged({**self.told, **told}, examined.files))
@@ -230,9 +233,9 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Record the transactions of dead writers that were found: later examinations must find the same.
+        """Record how many transactions of the dead `writers` were found: these must be found again later.
 
-        Return the number of those that had not been acknowledged.
+        Return the number of found transactions that had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
@@ -261,7 +264,7 @@ class CrashDatabase:
 
 
 def _never_interrupt() -> None:
-    """Pulse that never interrupts, so that the examination of a damaged file completes."""
+    """Do nothing, as a pulse (callback that may interrupt work): the examination of a file must complete."""
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:

@@ -1,4 +1,7 @@
-"""Options and result of a crash test, and the part of a case that the options set."""
+"""Options and result of a crash test, and the part of a case that the options set.
+
+A record is a group of rows. A transaction writes all rows of a record, and a row of the table log.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ MAX_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """Transactions of the writers."""
+    """Size and kind of the transactions of writers."""
 
     batch: int = option(whole_number(1, 1000), 4, LOAD, "Rows per transaction, not counting its log row.")
     value_size: int = option(
@@ -35,7 +38,7 @@ class Transactions:
 
 @dataclass(frozen=True, slots=True)
 class CrashSelection:
-    """Options that are not stored in cases."""
+    """Options of a crash test that are not stored in its case."""
 
     rounds: int = option(
         whole_number(1, MAX_ROUNDS),
@@ -80,13 +83,13 @@ class Kills:
     """Number of transactions that were running when their writer was killed, and were not in the files
     afterwards."""
     databases: int = 0
-    """Number of fresh databases. Each serves several rounds, at most until a check fails."""
+    """Number of new databases. A database serves several rounds, or fewer if a check fails."""
     wals: int = 0
-    """Number of WALs to recover after all writers were dead."""
+    """Number of WALs that had to be recovered after the death of all writers."""
     hot_journals: int = 0
-    """Number of rollback journals to roll back after all writers were dead."""
+    """Number of rollback journals that had to be rolled back after the death of all writers."""
     checkpoints: int = 0
-    """Number of these WALs with an unfinished checkpoint."""
+    """Number of WALs with an unfinished checkpoint, among those counted in `wals`."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks over all rounds; `checked` counts an item once per round."""
     effective: dict[str, str] = field(default_factory=dict)
@@ -104,12 +107,12 @@ class Kills:
 
     @property
     def lost_count(self) -> int:
-        """Number of acknowledged transactions that were missing."""
+        """Number of acknowledged transactions that were missing, and of any that should not exist."""
         return self._problems(ACKNOWLEDGED)
 
     @property
     def torn_count(self) -> int:
-        """Number of records that were not entirely as their last transaction wrote them."""
+        """Number of records (groups of rows) with a row that is not as the last transaction wrote it."""
         return self._problems(WHOLE)
 
     def _problems(self, name: str) -> int:

@@ -1,4 +1,8 @@
-"""The study of a crash test: kill the writers again and again, and examine the files after every kill."""
+"""The study of a crash test: kill the writers again and again, and examine the files after every kill.
+
+A round starts all writers, kills them, and examines the files. The connections of an examination may stay
+open until the next round. The bounds of a writer are its numbers of acknowledged and of begun transactions.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +61,9 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Return whether living writers have acknowledged more than `than` transactions.
+        """Wait for more than `than` acknowledged transactions of living writers; return whether they came.
 
-        The wait ends after `timeout_s`, or at once if a writer ends by itself.
+        The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
         return self._wait_for(lambda: self.acknowledged() > than, timeout_s, LOOK_S, pulse)
 
@@ -77,7 +81,7 @@ class Victims(Pool):
         return True
 
     def kill(self, numbers: Collection[int]) -> None:
-        """Kill writers and wait for their end. Raises EnvironmentFailure if that takes longer than END_S."""
+        """Kill writers, and wait. Raises EnvironmentFailure if a writer has not ended after END_S."""
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
             process.kill()
@@ -90,7 +94,7 @@ class Victims(Pool):
                 )
 
     def fallen(self) -> WorkerExit | None:
-        """Return the exit of a writer that has ended by itself; None if there is none."""
+        """Return the exit of a writer that has ended by itself; None if no writer has."""
         messages = map(self._receive, wait_readable(self._living_pipes(), 0.0))
         return next((message for message in messages if isinstance(message, WorkerExit)), None)
 
@@ -102,12 +106,14 @@ GOES_ON_S = 30.0
 """Time limit for living writers to acknowledge a transaction, in seconds: enough for any disk."""
 
 HELD_S = 0.1
-"""Time after which the examining connections are closed if no transaction was acknowledged, in seconds: a
-writer may need an exclusive lock."""
+"""Seconds without an acknowledged transaction after which the examining connections are closed.
+
+An open connection may prevent an exclusive lock that a writer needs.
+"""
 
 
 class KillRound:
-    """One round of a crash test: it kills its writers, and examines the files."""
+    """One round of a crash test: it kills all writers, and examines the files."""
 
     def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
         self.fallen: str | None = None
@@ -172,11 +178,10 @@ class KillRound:
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the bounds for the number of transactions of each writer at this moment."""
+        """Return the current bounds of each writer, by number of the writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
-            # A writer that is alive continues: since the read of its count it may have finished one
-            # transaction and begun another.
+            # A living writer may begin a transaction at any moment, so one more may be in the files.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
             bounds[victims.before + number] = AcknowledgedRecords(done, done + more)
@@ -189,7 +194,7 @@ class KillRound:
         self._finished = self._database.settle(examined, self._told)
 
     def added_to(self, kills: Kills) -> Kills:
-        """Return `kills`, the results of the rounds before, with the results of this round added."""
+        """Return `kills`, the results of earlier rounds, with the results of this round added."""
         bounds = self._told.values()
         under_way = sum(most - least for least, most in bounds)
         return replace(
@@ -216,7 +221,7 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed before the others."""
 HELD_SHARE = 0.5
-"""Share of the rounds in which examining connections stay open, so that writers find the last WAL."""
+"""Share of the rounds in which examining connections stay open: closing them would remove the WAL."""
 
 
 class Strike(NamedTuple):
@@ -251,7 +256,7 @@ def draw(seed: int, number: int, writers: int) -> Strike:
 
 
 ROUNDS_EACH = 50
-"""Number of rounds per database: many recoveries in succession, and a short log table."""
+"""Number of rounds per database: enough for repeated recoveries, and few enough for a short log table."""
 
 
 def progress_of(kills: Kills) -> Progress:
@@ -270,7 +275,7 @@ class KillStudy:
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far."""
+        """Return `blank`, a report without results, with the results so far added."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
@@ -313,7 +318,7 @@ class KillStudy:
                     raise EnvironmentFailure(current.fallen)
 
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
-        """Start the processes of a round. They open no file before `Victims.begin`."""
+        """Start the writer processes of a round. They open no file before `Victims.begin`."""
         earlier_writers = number % self._rounds_each * self.kills.case.concurrency
         victims = running.enter_context(Victims(self.kills.case, place, earlier_writers, runner.starter))
         victims.start(runner.signals.check)
@@ -342,7 +347,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of `kills` with those of its last round added. Counter-examples name the round."""
+    """Return the verdict of `kills` plus `verdicts` of its last round. Counter-examples name the round."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

@@ -1,7 +1,7 @@
-"""A writer of a crash test, which runs until it is killed, and the data that must survive.
+"""Writer process of a crash test, which runs until it is killed, and the data that must survive.
 
-A record is a group of rows that lie far apart in their table. A transaction writes all rows of a record, and
-adds a row to the log, which so has all transactions in the order of their commits.
+A record is a group of rows that lie far apart in the table record. A transaction writes all rows of a record,
+and adds an entry (a row) to the table log. So the log has all transactions in the order of their commits.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class Records:
         return range(file * RECORDS, (file + 1) * RECORDS)
 
     def rows(self, entry: Entry) -> list[tuple[int, Value]]:
-        """Return the rows (key, value) that a transaction writes: all rows of its record."""
+        """Return the rows (key, value) that the transaction `entry` writes: all rows of a record."""
         keys = range(entry.record % RECORDS, RECORDS * self.width, RECORDS)
         make, first = self._values.maker(entry.writer), entry.number * self.width
         return [(key, make(first + index)) for index, key in enumerate(keys)]
 
     def is_possible(self, entry: Entry) -> bool:
-        """Return whether a writer can have made this transaction: a damaged log may contain anything."""
+        """Return whether a writer can have made this entry of a log. A damaged log may contain any values."""
         bounds = (MOST_WRITERS, (1 << SEQUENCE_BITS) // self.width - 1, self.count - 1)
         fields: tuple[object, ...] = entry
         return all(
@@ -73,11 +73,11 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return the entry, not stored in the log, for the values with which a record was created."""
+        """Return an entry that stands for the creation of a record. The table log has no row for it."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
-        """Return (writer, number) of the transaction that made a value; None if no transaction did."""
+        """Return (writer, number) of the transaction that wrote a value; None if no transaction wrote it."""
         stamp = self._values.read(value)
         return None if stamp is None else (stamp.worker, stamp.sequence // self.width)
 
@@ -89,8 +89,7 @@ def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return a function that writes (rows, entry) in a transaction; `begin` is its kind, such as
-    IMMEDIATE."""
+    """Return a function that writes (rows, entry) in a transaction of the kind `begin`, say IMMEDIATE."""
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:
@@ -104,7 +103,7 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Operations of a writer, which opens the files under load: the first writer recovers them."""
+    """Steps of a writer. All writers open the files at once, and the first of them recovers the files."""
 
     kinds = ("transaction",)
 

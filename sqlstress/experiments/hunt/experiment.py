@@ -72,7 +72,7 @@ class HuntExperiment(Experiment):
     many_files = False
 
     def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
-        yield request.case  # Fields of the case that are None are drawn for each round.
+        yield request.case  # Each round draws the fields that are None.
 
     def work_label(self, case: Case) -> str:
         return "a round of a hunt"

@@ -15,8 +15,11 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
     "snapshots",
     "soundness while in use",
 )
-"""Names of the checks: no acknowledged write is lost; no amount is lost; no read is older than a commit that
-was acknowledged before it began; each snapshot is a single state; SQLite reports no damage."""
+"""Names of the checks.
+
+They mean: no acknowledged write is lost; no amount is lost; a read sees all commits that were acknowledged
+before the read began; each snapshot is a single state; SQLite reports no damage.
+"""
 TOTAL = ACCOUNTS * EACH
 """Sum of the amounts of all accounts, which never changes."""
 
@@ -29,7 +32,7 @@ class Doubt(NamedTuple):
 
 
 class SnapshotState(NamedTuple):
-    """Results of a read transaction, with bounds from before and after it.
+    """Results of a read transaction, and each writer's transactions before and after the read.
 
     Writers are numbered from 0, the transactions of each writer from 1.
     """
@@ -45,7 +48,7 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """(Writer, its first transaction in the log, its last, number of rows); empty without `churn`."""
+    """(Writer, first and last transaction in the log, number of rows); empty without the option churn."""
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""
     begun: Sequence[int]
@@ -94,22 +97,22 @@ def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
 
 
 class Writer(NamedTuple):
-    """Acknowledged transactions of one writer, which are numbered from 1."""
+    """Acknowledged transactions of one writer. A writer numbers its transactions from 1."""
 
     number: int
     """Number of the writer, from 0."""
     acknowledged: int
     """Number of the last acknowledged transaction."""
     begun: int
-    """Number of the last transaction that began: if it is not `acknowledged`, its outcome is unknown."""
+    """Number of the last transaction that began. It may be committed even if it was not acknowledged."""
     last: Mapping[int, int]
-    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if no transaction did."""
+    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if none wrote the row."""
 
 
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
     """Yield a text for each lost transaction of a writer, from the final contents of the database.
 
-    `counts` has the transactions by writer, `parts` the last transaction that wrote each row.
+    `counts` has the number of transactions by writer, `parts` the last transaction that wrote a row, by row.
     """
     number, acknowledged, last_begun, last = writer
     unknown = {last_begun} - {acknowledged}

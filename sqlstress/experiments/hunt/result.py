@@ -54,7 +54,7 @@ class Hunting:
 BUILTIN_LOAD = "races"
 """Name of the hunt's own load, which is used if the user gives no work."""
 WAL_RESET = "sqlite-wal-reset-bug"
-"""Code of a known bug of SQLite, the same as in warnings."""
+"""Code of the WAL-reset bug of SQLite, as in the warnings of a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,15 @@ class Witness:
     """A round in which checks failed."""
 
     case: Case
-    """Load of the round. For the hunt's own load it includes the schedule of pauses."""
+    """Case of the round: its load. For the hunt's own load, the case includes the pauses."""
     verdict: Verdict
     """Results of the checks, with counter-examples."""
     schedule: Schedule | None = None
-    """Pauses of the processes that run the user's work; None for the hunt's own load, whose pauses are in
-    `case`."""
+    """Pauses of the user's work; None for the hunt's own load, whose pauses are in `case`."""
     tries: int = 0
     """Number of times that the round was repeated."""
     failed: int = 0
-    """Number of repetitions in which the fault occurred again."""
+    """Number of repetitions in which checks failed again."""
     command: tuple[str, ...] = ()
     """Words of the command that repeats the round."""
 
@@ -97,13 +96,13 @@ class Hunt:
     rounds: int = 0
     """Number of completed rounds."""
     operations: dict[str, int] = field(default_factory=dict)
-    """Number of operations in these rounds, by kind."""
+    """Number of operations in all completed rounds, by kind."""
     seconds: float = 0.0
     """Time until a round failed or the search ended, in seconds."""
     found: Witness | None = None
     """First round that failed; None if no round failed."""
     smallest: Witness | None = None
-    """Smallest round derived from `found` that still failed; None if there is none or no search for it."""
+    """Smallest variant of the round `found` that failed; None if no variant failed, or none was tried."""
     known: str | None = None
     """Code of a known bug of this SQLite version that may be the cause; None if there is none."""
     error: str | None = None

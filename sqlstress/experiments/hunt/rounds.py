@@ -1,8 +1,9 @@
 """Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
 Half of the rounds are crowds, which show races of checkpoints: several processes run checkpoints while
-writers continue, and few readers block them. In other rounds everything varies. Pauses are short and
-frequent, or long and rare as in PCT (Burckhardt et al., 2010), at all kinds of VFS calls or at few.
+writers continue, and few readers block the checkpoints. In other rounds everything varies. Pauses are short
+and frequent, or long and rare as in PCT (Burckhardt et al., 2010). They are at all kinds of VFS calls (calls
+of SQLite's interface to files) or at a few kinds, which are called points.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices. With synchronous off no commit waits for the disk."""
+"""Values of a round without random choices. With synchronous=off, no commit waits for the disk."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
-    """Return round `number` of a hunt. Fields that are None in `base` are drawn at random, or have the values
-    of LEFT_OUT with `as_given`."""
+    """Return round `number` of a hunt.
+
+    Fields that are None in `base` are drawn at random. With `as_given`, they get the values in LEFT_OUT.
+    """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
         spec, settings = asdict(Round()), {name: LEFT_OUT[name] for name in SETTINGS}
@@ -140,7 +143,7 @@ def scheduled(random: Random, given: Schedule) -> Schedule:
     """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
 
     Most races of applications are between a read and the write that follows it, where a connection takes the
-    write lock. So some schedules pause only there.
+    write lock. So some schedules pause only at the point write-lock.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -167,7 +170,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller variants of a round of the hunt's own load; the first variants leave out most."""
+    """Yield smaller variants of a round of the hunt's own load, those that leave out most first."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -233,7 +236,7 @@ class Drawn(NamedTuple):
 
     case: Case
     schedule: Schedule | None = None
-    """Pauses of the round's processes; None if the case contains them."""
+    """Pauses of the round's processes; None if the case contains the pauses."""
 
 
 class OwnRounds:
@@ -248,7 +251,7 @@ class OwnRounds:
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round; the first leave out most."""
+        """Yield smaller variants of a round, those that leave out most first."""
         return map(Drawn, smaller(one.case))
 
     def command(self, one: Drawn) -> tuple[str, ...]:
@@ -280,7 +283,7 @@ class UserRounds:
     """Source of rounds with the user's work: its cases take turns, each with new pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn at random. `command` begins a command for the hunt."""
+        """Fields that are None in `given` are drawn. `command` begins each command that repeats a round."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -304,7 +307,7 @@ class UserRounds:
 
 
 def pauses_of(one: Drawn) -> Pauses:
-    """Return a function from the number of a process to its schedule of pauses, or to None for no pauses."""
+    """Return a function from a process number to the pauses of the process; None means no pauses."""
     case, schedule = one
 
     def words_of(process: int) -> list[int] | None:

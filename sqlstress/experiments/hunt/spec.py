@@ -1,4 +1,8 @@
-"""Options of a round of a hunt: its processes, their pauses and its database."""
+"""Options of a round of a hunt: its processes, their pauses and its database.
+
+A round runs processes, each in a role, on a new database. A holder is a reader with long transactions. A
+process pauses (sleeps) at random VFS calls. The VFS is SQLite's interface to files.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,11 @@ POINTS = (
     "delete",
     "write-lock",
 )
-"""Kinds of VFS calls (SQLite's interface to files) at which a process may pause, as in native/pauses.h."""
+"""Kinds of VFS calls at which a process may pause, in the order of native/pauses.h."""
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list of these names, such as "a,b". The schema does not list the names."""
+    """Return a parser of a list of `names`, such as "a,b". The JSON schema does not list the names."""
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -74,7 +78,7 @@ def _pause_rate(who: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Load and pauses of one round of the hunt's own load."""
+    """Processes, data and pauses of a round with the hunt's own load."""
 
     writers: int = _processes("Processes that write: each its own rows, and shared rows.", least=1)
     readers: int = _processes("Processes that read and check one snapshot.")
@@ -121,7 +125,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pauses in a round of the user's work, the same for all processes."""
+    """Pauses in a round of the user's work. The values apply to all processes."""
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = _pause_rate("In your own work, a process")
@@ -129,7 +133,7 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""SQLite settings that are drawn at random in addition to a `Round`."""
+"""SQLite settings that are drawn at random for each round, in addition to the fields of `Round`."""
 
 
 class Role(NamedTuple):
@@ -185,10 +189,9 @@ TABLES = (
 WORDS_PER_WRITER = 8
 """Number of 64-bit words per writer in shared memory: a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
-"""Indices of a writer's words: its last transaction that began, and its last acknowledged transaction."""
+"""Indexes into a writer's words: number of its last begun, and of its last acknowledged transaction."""
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return the `size` bytes with which a transaction fills its rows, so that a mixture of two is
-    noticed."""
+    """Return `size` bytes that a transaction stores in its rows. They reveal a mixture of transactions."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -1,4 +1,4 @@
-"""Study of a hunt: rounds until one fails or the time is over. A failed round is made smaller."""
+"""Study of a hunt: rounds until one fails or the time is over. A failed round is shrunk to a smaller one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from sqlstress.target import stores_nothing
 from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Number of repetitions of a failed round, and their maximum if the round does not fail again."""
+"""Number of repetitions of a failed round, and maximum number if the round does not fail again."""
 MOST_TRIES = 8
 """Maximum number of runs of a smaller variant of a round."""
 ENOUGH = 2
-"""Number of failures after which a smaller variant replaces the larger round."""
+"""Number of failures of a smaller variant after which the variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
-"""Topics of the sightings for which a trial is kept although its data is right."""
+"""Topics of sightings (reports of a worker) for which a trial is kept even if all checks passed."""
 
 
 class HuntStudy:
@@ -53,11 +53,10 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Trial that failed, else the last in which a statement failed or a process lost its locks; or
-        None."""
+        """Trial that failed, else the last trial with a failed statement or lost locks; None without both."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial in which data was wrong, or a statement failed."""
+        """Return the report so far, with the trial that failed, or that had a failed statement."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
@@ -146,7 +145,7 @@ class HuntStudy:
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
         """Run a smaller variant until it has failed ENOUGH times, or fails too rarely; count its failures.
 
-        The more rarely `best` failed, the more often the variant is run.
+        `best` is the smallest round so far. The more rarely it failed, the more often the variant is run.
         """
         witness = Witness(
             candidate.case, best.verdict, candidate.schedule, command=self._rounds.command(candidate)
@@ -182,14 +181,14 @@ def _count_try(witness: Witness, failed: bool) -> Witness:
 # Requests for a hunt: with the hunt's own load, or with the user's work.
 
 USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4", "ledger": True}
-"""Defaults of options of the user's work that differ in a hunt."""
+"""Defaults, by option, that the user's work has in a hunt instead of its usual defaults."""
 _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt that unparsed options request. Raises UsageError.
+    """Return the hunt that the unparsed options `given` request. Raises UsageError if they are wrong.
 
-    The option `load` has the words of the command for the user's work.
+    The option `load` has the words of the command for the user's work. `read` parses these words.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):
@@ -257,7 +256,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a hunt with the user's work, except for the number of processes."""
+    """Yield the words of the command of a hunt with the user's work, without the number of processes."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):
@@ -274,5 +273,5 @@ def _hunting_options() -> dict[str, Option]:
 
 
 def _suits_hunt(experiment: Experiment) -> bool:
-    """Return whether our processes use SQLite in an experiment, and operations count in a window."""
+    """Return whether a hunt can run an experiment: our processes open SQLite, and work for a fixed time."""
     return experiment.windowed and experiment.opens_database and experiment.study is None

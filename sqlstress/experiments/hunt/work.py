@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """The parent's part of a round: it creates the database and checks its final contents."""
+    """Work of a round: its database, and words in shared memory for the transactions of each writer."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place
@@ -106,7 +106,7 @@ class HuntWork(Work):
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
     def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return the last acknowledged transaction by row of a writer; empty if the writer died."""
+        """Return a writer's last acknowledged transaction for each of its rows; empty if the writer died."""
         if outcome.findings is None:
             return {}
         keys = self.case.spec.keys

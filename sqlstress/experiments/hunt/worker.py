@@ -44,7 +44,7 @@ LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
 
 
 class HuntSource(SelfDriven):
-    """A worker's part of a round: it acts in its role until the window closes or SQLite reports damage."""
+    """A worker's part of a round: it acts in its role until the round ends or SQLite reports damage."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -104,7 +104,7 @@ class HuntSource(SelfDriven):
         self._operate = prepare()
 
     def _is_expected(self, error: Exception) -> bool:
-        """Return True for a lock error; False for damage, which is recorded. Re-raise other errors."""
+        """Return True for a lock error. Record damage of the file and return False. Re-raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
@@ -122,7 +122,7 @@ class HuntSource(SelfDriven):
             self.seen.doubts.append(doubt)
 
     def _make_writer(self) -> Callable[[], None]:
-        """Return a function that runs one transaction and acknowledges it."""
+        """Return a function that runs one transaction, and records its start and its commit."""
         connection, spec, random, number = self._connection, self.case.spec, self._random, self._role.number
         begin, commit = connection.writer("BEGIN IMMEDIATE"), connection.writer("COMMIT")
         part = connection.writer("UPDATE part SET n = ?, filler = ? WHERE id = ?")
@@ -163,7 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads a snapshot and checks it, with the counts read twice."""
+        """Return a function that reads and checks a snapshot. It reads the counts first and again last."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
@@ -198,5 +198,5 @@ class HuntSource(SelfDriven):
 
 
 def _numbers_by_key(rows: list[Row]) -> dict[int, int]:
-    """Return rows (key, number) as a dict. A value that is no number, in a damaged database, becomes -1."""
+    """Return rows (key, number) as a dict. In a damaged database, a value that is no number becomes -1."""
     return {key: value if isinstance(value, int) else -1 for key, value in rows}

@@ -57,10 +57,10 @@ WORTH_TELLING = 0.01
 """Minimum share of the time with a lock, from 0 to 1, at which the findings mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum seconds, for findings, of a read transaction that pins the WAL (no checkpoint can copy newer
-frames), and of a checkpoint with the write lock."""
+"""Minimum seconds, for a finding, of a read transaction that pins the WAL, and of a checkpoint that has the
+write lock. A pin is an old snapshot: no checkpoint can copy newer frames."""
 TOGETHER = 0.8
-"""Minimum length of a hold of the write lock, as a share of the checkpoint that is taken for its cause."""
+"""Minimum length of a hold of the write lock, relative to a checkpoint that counts as the cause."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MOST_NAMED = 3
@@ -71,7 +71,7 @@ _NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return the holds of a lock by a process; without samples if it was not seen with the lock."""
+    """Return the holds of a lock by a process; a Holds without samples if no sample saw them."""
     return process.locks.get(lock, Holds())
 
 
@@ -144,11 +144,11 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the kind of the WAL's growth, or None. A WAL of up to `normal_frames` did not grow."""
+    """Return the kind of the WAL's growth; None if unknown, or for at most `normal_frames` frames."""
     if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
-        file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # more, while the size of a page is unknown
+        file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # too many if the page size is unknown
         live_frames=watch.frames_now,
         checkpointed=watch.checkpointed,
         longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
@@ -158,7 +158,7 @@ def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
 
 
 def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
-    """Return the finding on a large WAL. `limit` is the size that it reached, or None."""
+    """Return the finding on a large WAL. `limit` is the size of --until-wal if it was reached, or None."""
     pin = watch.pins[0] if watch.pins and kind == SNAPSHOT else None
     readers = tuple(process_name(process) for process in watch.processes if holds(process, READ).samples)
     writers = [process for process in watch.processes if holds(process, WRITE).now_s >= MIN_LONG_HOLD_S]
@@ -184,7 +184,7 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process whose WAL is deleted, or next to another name of the file."""
+    """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
     if process.wal != OTHER_WAL:
         return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
     return Finding(
@@ -230,7 +230,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield the processes that block other writers, with remedies."""
+    """Yield findings on the processes that block other writers, with remedies."""
     for place, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
@@ -267,7 +267,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the readers for which the checkpoint of a process waited in most samples that saw it."""
+    """Return the readers for which a process's checkpoint waited, in most samples of this checkpoint."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))

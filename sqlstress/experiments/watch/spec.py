@@ -1,4 +1,7 @@
-"""Options and result of a watch."""
+"""Options and result of a watch, which takes samples of the locks of a database that other programs use.
+
+A hold is a time during which every sample saw a process with a lock.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
 )
 """Names of SQLite's locks. With a rollback journal, write is the lock RESERVED and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""Kinds of a WAL that a process uses and that is not the WAL of the watched path."""
+"""Kinds of a process's WAL that is not the WAL of the watched path. SQLite names a WAL after the path."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """Kinds of an `Event`: the file was deleted or replaced, or the kind of its journal changed."""
 
@@ -113,17 +116,17 @@ class Process:
     gone: bool = False
     """Whether the process ended before the end of the watch."""
     wal: str = ""
-    """WAL of the process if it is not the WAL of the watched path: "deleted", or "other" for a WAL next to
-    another name of the file; else empty."""
+    """Kind of the process's WAL if it is not the WAL of the watched path, else empty. "deleted": the WAL file
+    is gone. "other": the process opened the database under another name, which has a WAL of its own."""
     name: str = ""
     """Path under which the process opened the database if `wal` is not empty; else empty."""
     writes: bool = False
-    """Whether the size or time of that WAL changed during the watch."""
+    """Whether a deleted or other WAL (see `wal`) changed in size or time during the watch."""
     sqlite: tuple[MappedSqlite, ...] = ()
     """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """Holds by name of the lock. If several processes share a read lock, a sample sees only one of them. Of
-    the holds of a read lock, only `samples` is set."""
+    """Holds by name of the lock. A sample sees only one of several processes that share a read lock. Holds of
+    a read lock have only `samples`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,8 @@ class Pin:
     """
 
     processes: tuple[int, ...]
-    """Processes that were seen with the transaction's read lock, as indices into `processes`. Several
-    processes can share the lock, so each of them may be the reader."""
+    """Processes that were seen with the transaction's read lock, as indices into the `processes` of the
+    watch. Several processes can share the lock, so each of these processes may be the reader."""
     frame: int
     """Number of the last frame of the snapshot."""
     since_s: float
@@ -153,15 +156,16 @@ class Pin:
 class ReaderWait:
     """Checkpoint that held the write lock while it waited for a reader.
 
-    It was seen with both locks, while the reader was behind the end of the WAL, or all frames were copied.
+    The process was seen with the checkpoint lock and the write lock. Meanwhile, the reader was behind the end
+    of the WAL, or all frames were copied.
     """
 
     holder: int
-    """Process of the checkpoint, as an index into `processes`."""
+    """Process that ran the checkpoint, as an index into the `processes` of the watch."""
     reader: int
-    """Process with the read lock, as an index into `processes`."""
+    """Process with the read lock, as an index into the `processes` of the watch."""
     samples: int
-    """Number of samples that saw it."""
+    """Number of samples that saw the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +189,8 @@ class Course:
     samples: tuple[int, ...] = ()
     """Number of samples, per step."""
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Number of samples that saw the write lock held, per step. The key is the index of the holder in
-    `processes`, as text, or "others" for all other processes."""
+    """Number of samples that saw the write lock held, per step. The key is the holder's index in the
+    `processes` of the watch, as text, or "others" for all other processes."""
     frames: tuple[int, ...] = ()
     """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()
@@ -220,7 +224,7 @@ class Watch:
     processes: tuple[Process, ...] = ()
     """Processes that held locks. The process that was seen most often with the write lock is first."""
     others: int = 0
-    """Number of further processes that are not in `processes`."""
+    """Number of processes that were seen and are not in `processes`, which has a limited length."""
     pins: tuple[Pin, ...] = ()
     """Read transactions that prevented a reset of the WAL, the longest first."""
     waits: tuple[ReaderWait, ...] = ()
@@ -252,10 +256,10 @@ class Watch:
     """Whether a writer died in a transaction and left its rollback journal. The next program that opens the
     database rolls the transaction back."""
     held_too_long: int | None = None
-    """Index of the process that held the write lock for longer than `until_held_s`; None if no process
-    did."""
+    """Index of the process that held the write lock for longer than `until_held_s`, or None."""
     held_s: float = 0.0
-    """Time for which that process held it, in seconds. Long holds with gaps up to 0.1 s count as one."""
+    """Time for which the process `held_too_long` held the write lock, in seconds. Long holds with gaps of up
+    to 0.1 s count as one."""
     wal_full: bool = False
     """Whether the watch ended because the WAL file had the size `until_wal_bytes`."""
     events: tuple[Event, ...] = ()

@@ -1,4 +1,4 @@
-"""Study of the command watch: samples of the locks until the time is over or a condition holds."""
+"""Study of the command watch: samples of the locks until the time is over or a limit is reached."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_l
 
 
 MOST = 1000
-"""Maximum number of processes that are distinguished. The locks of all others are counted together."""
+"""Maximum number of distinguished processes. The locks of further processes are counted together."""
 OTHERS = -1
 """Common index of all processes beyond MOST."""
 MOST_WORDS, LONGEST = 50, 300
@@ -44,8 +44,10 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Processes in the order in which they were first seen. The system may reuse the ID of an ended
-    process."""
+    """Processes in the order in which they were first seen.
+
+    The system may reuse the ID of an ended process, so `refresh` forgets the IDs of ended processes.
+    """
 
     def __init__(self) -> None:
         self.found: list[Process] = []
@@ -55,7 +57,7 @@ class Names:
         self._gone: set[int] = set()
 
     def place(self, pid: int) -> int:
-        """Return the index of the process with this number; OTHERS if there are more than MOST processes."""
+        """Return the index of the process with this ID; OTHERS for each process beyond MOST."""
         entry = self._by_pid.get(pid)
         if entry is None:
             entry = self._by_pid[pid] = self._add(pid)
@@ -110,17 +112,17 @@ def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
 
 
 MOST_EXAMINED = 12
-"""Maximum number of processes whose SQLite libraries are read: each takes some ms."""
+"""Maximum number of processes whose SQLite libraries are read: each process takes some ms."""
 USUAL_S = 10.0
 """Default duration of a watch, in seconds."""
 STEP_S = 1.0
 """Length of a step in seconds. After each step the result is shown and saved."""
 FIRST_STEP_S = 0.2
-"""Time of the first step, in seconds: a change of a deleted WAL is detected between two steps."""
+"""Length of the first step, in seconds: short, because a write to a deleted WAL shows between two steps."""
 CAUSE_S = 2.0
-"""Minimum duration of a watch that ends with a cause of the WAL's size, in seconds."""
+"""Minimum duration of a watch that --until-wal ends, in seconds: the cause of the size needs samples."""
 LIST_S = 10.0
-"""Minimum seconds between listings of all read locks: on Linux, each blocks all changes of file locks."""
+"""Minimum seconds between listings of all read locks: on Linux a listing blocks all changes of file locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Preparation of a watch. Unlike that of a measurement, it writes no files and measures no sync."""
+    """Preparation of a watch. Unlike a measurement, a watch writes no files and measures no sync."""
 
     kept_folder = None
     stayed = ()
@@ -143,7 +145,7 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield the environment of the watch. Signals to stop are caught during the block."""
+        """Yield the environment of the watch. Signals to stop are caught during the with block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
@@ -156,13 +158,13 @@ class WatchStudy:
     """Study of a watch: it takes samples, in steps of about a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Open the database file without SQLite. Raises UsageError and EnvironmentFailure as `LockedFile`."""
+        """Open the database file without SQLite. Raises UsageError and EnvironmentFailure, see LockedFile."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
         self._tally = WatchTally(self._names.place)
         self._blank = Watch(str(path), asked)
         self._sqlite: dict[int, tuple[MappedSqlite, ...]] = {}
-        """SQLite libraries by process number."""
+        """SQLite libraries by process ID."""
         self.until_s = asked.duration_s or (None if asked.until_held_s or asked.until_wal_bytes else USUAL_S)
 
     @property
@@ -192,7 +194,7 @@ class WatchStudy:
                 self._examine_builds()
 
     def _examine_builds(self) -> None:
-        """Find the SQLite libraries of the processes with most locks, after sampling: it takes time."""
+        """Find the SQLite libraries of the processes with most locks. It is slow: call it after sampling."""
         for process in self.watch.processes[:MOST_EXAMINED]:
             if process.pid > 0 and not process.gone:
                 self._sqlite[process.pid] = mapped_sqlite(process.pid)
@@ -228,7 +230,7 @@ class WatchStudy:
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
-        """Examine, once per step, what changes seldom: processes, sizes, names and a left journal."""
+        """Record what changes seldom, once per step: ended processes, sizes, file names, hot journal."""
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():
@@ -243,7 +245,7 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch that options request, whose values are not parsed yet. Raises UsageError."""
+    """Return the watch that the unparsed options `given` request. Raises UsageError if they are wrong."""
     options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
     values = parse_options(options, given)
     if values["file"] is None:

@@ -1,4 +1,9 @@
-"""Computation of a watch's result from its samples. A place is an index in the list of processes."""
+"""Computation of a watch's result from its samples.
+
+A place is an index in the list of processes. A hold is a time during which every sample saw a process with a
+lock. A read mark is the last frame of the WAL that a reader sees. The wal-index has several slots, each with
+a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting again.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +44,9 @@ PINNED_S = 1.0
 """Duration, in seconds, from which on a reader with an old snapshot counts as pinning the WAL."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
-"""Longest sleep of a waiting writer between two attempts, in seconds.
+"""Longest sleep of a waiting writer between two attempts to get the write lock, in seconds.
 
-A writer can miss a gap as short as this, and gets its turn between holds as short as this.
+The writer can miss a gap between two long holds if the gap is no longer than this sleep.
 """
 FIRST_STEP_S = 0.1
 OTHERS = "others"
@@ -51,7 +56,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark (the last frame that a reader sees) that is older than the end of the WAL."""
+    """Read mark that is older than the end of the WAL, and the readers that were seen with its lock."""
 
     since_s: float
     last_s: float
@@ -66,7 +71,7 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by a process, with gaps so short that waiting writers can miss them."""
+    """Long holds of the write lock by a process, with short gaps that waiting writers can miss."""
 
     place: int | None = None
     since_s: float = 0.0
@@ -76,7 +81,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process `place` held the lock; `hold` is the number of its current hold."""
+        """Add a sample in which process `place` held the lock. `hold` is the number of this hold."""
         now_s = sample.answered_s
         if place != self.place:
             self._hold_since_s = self.since_s = now_s
@@ -91,7 +96,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a Watch that samples change. The names are those of the Watch."""
+    """Fields of a Watch that samples change, with the same names as in Watch."""
 
     samples: int = 0
     open_samples: int = 0
@@ -132,7 +137,7 @@ class WatchTally:
     """Result of a watch so far, updated by each sample."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the index of a process from its number (pid)."""
+        """`place_of` returns the place of a process from the process ID."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
@@ -141,9 +146,9 @@ class WatchTally:
         """Holds of the write lock by any process."""
         self._chain = HoldChain()
         self._any_reader = HoldTracker()
-        """Times in which always some process read the WAL."""
+        """Times during which every sample saw a reader of the WAL."""
         self._waits: Counter[tuple[int, int]] = Counter()
-        """Samples in which a checkpoint waited with the write lock for a reader."""
+        """Number of samples in which a checkpoint waited with the write lock, by places (holder, reader)."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
@@ -159,7 +164,10 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the current writer, and its seconds with the write lock, short gaps included; or None."""
+        """Place of the process with the write lock, and its seconds with the lock; None if the lock is free.
+
+        The seconds include short gaps between long holds.
+        """
         chain = self._chain
         return (
             (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
@@ -172,7 +180,7 @@ class WatchTally:
 
     @property
     def wal_bytes(self) -> int:
-        """Size of the WAL file when it was last examined."""
+        """Size of the WAL file when it was last examined, in bytes."""
         return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
@@ -230,7 +238,7 @@ class WatchTally:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
-        # A reader of the first slot reads the database file alone, and lets the WAL start again.
+        # A reader in the first slot reads only the database file, so it lets the WAL start again.
         if any(lock.name == READ and lock.slot for lock in look.locks):
             self._any_reader.add_held(sample, self._before_s)
         else:
@@ -318,15 +326,14 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return the result so far: `blank` with the samples, and with `processes`, by place."""
+        """Return `blank` with the result of the samples so far. `processes` is in the order of places."""
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
                 locks.setdefault(place, {})[name] = Holds(*runs.figures)
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
-        # Sort the processes by samples with the write lock, and change all fields that are indexes
-        # accordingly.
+        # Sort the processes by samples with the write lock, and adapt all fields that are indexes.
         described = [
             replace(item, locks=locks.get(place, {}), **self._other_wal(place))
             for place, item in enumerate(processes)
@@ -360,7 +367,7 @@ class WatchTally:
         )
 
     def _other_wal(self, place: int) -> dict[str, Any]:
-        """Return the fields `wal`, `name` and `writes` of a Process; empty if it uses the watched WAL."""
+        """Return the fields `wal`, `name` and `writes` of a Process; empty for a user of the watched WAL."""
         if place not in self._other_wals:
             return {}
         first, last = self._other_wals[place]
@@ -389,7 +396,7 @@ def mark_of(lock: Lock, index: WalIndex) -> int:
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began, so that no checkpoint can copy them.
+    """Return whether frames were committed after a reader began. No checkpoint can copy such frames.
 
     A new reader takes the newest read mark. So a reader with an older mark began earlier.
     """
