@@ -62,10 +62,7 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Run the checks in a single read transaction and yield those that fail. Raises CheckNotRun.
-
-        Checks with `at_end` are left out: they may run only after all processes have ended.
-        """
+        """Run the checks without `at_end` in a read transaction; yield failures or raise CheckNotRun."""
         self._reader = reader
         self._reader.begin()
         try:
@@ -74,10 +71,9 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Run the checks with `at_end` and yield those that fail. Raises CheckNotRun.
+        """Run the checks with `at_end` and yield those that fail. Raise CheckNotRun if a check cannot run.
 
-        These checks run without a read transaction, because they may change the data. `given` has the values
-        of their parameters `notes` and `database`, by name.
+        There is no read transaction, because they may change the data. `given` has the parameters by name.
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -133,10 +129,7 @@ class Checks:
 
     @contextmanager
     def _guard(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt a check that exceeds the time limit, and turn its errors into CheckNotRun with its name.
-
-        Errors of a locked database (BUSY) pass unchanged.
-        """
+        """Interrupt a check at its time limit. Errors become CheckNotRun, except a locked database's."""
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
@@ -201,20 +194,14 @@ def _row_text(row: Row) -> str:
 
 
 MAX_FAILED_OPENS = 5
-"""Number of consecutive rounds without a connection, after which a round raises the error.
-
-A few failures are expected: a process that closes the last connection locks the file exclusively.
-"""
+"""Failed connections in a row that are tolerated: the last connection to close locks the file exclusively."""
 
 _checkers: list[Checker] = []
 """The Checker of this process, as the only item; empty until the first call of `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Make the Checker of this process, which imports the files of the checks. Raises CheckNotRun.
-
-    `where` is the data folder of the trial. Later calls do nothing.
-    """
+    """Make the Checker of this process for the data folder `where`, once. Raise CheckNotRun if that fails."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -241,11 +228,11 @@ class CheckRound(NamedTuple):
 
 
 class Checker:
-    """Runs the checks on a trial's data, many times.
+    """Runner of rounds of checks on a trial's data.
 
-    Each round opens and closes its own connection. SQLite checkpoints and removes the WAL when the last
-    connection closes. If the checker kept its connection open, no connection of the load would be the last,
-    so this part of SQLite would not be tested.
+    Each round opens and closes its own connection. If the checker kept one open, no connection of the load
+    would be the last. The last one checkpoints and removes the WAL, and this part of SQLite would not be
+    tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -268,10 +255,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run `broken` during the load, with a connection like those of the workers.
-
-        Wait first until the workers start, at `starts_ns` on the clock of `time.perf_counter_ns`.
-        """
+        """Wait for the workers' start, `starts_ns` on `time.perf_counter_ns`, and run `broken`."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:

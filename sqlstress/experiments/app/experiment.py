@@ -37,10 +37,7 @@ because a transaction that takes a minute counts as hung.
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the case of a driver, of which the cases for each concurrency and rate are copies.
-
-    Raises UsageError, also if the user's file cannot be used.
-    """
+    """Return the case of a driver, to copy for each concurrency and rate. Raise UsageError if unusable."""
     # Imported here, because --help and the reading of reports do not need to start processes.
     from sqlstress.experiments.app import user_file
 
