@@ -103,14 +103,9 @@ class Checks:
         try:
             function(*[query] * needs_query, **{name: arguments[name] for name in names})
         except SystemExit as error:
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) ends its process. Raise AssertionError "
-                "instead."
-            ) from error
+            raise _not_run(invariant, "ends its process. Raise AssertionError instead") from error
         except OtherFileError as error:
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) failed to run: {error}."
-            ) from error
+            raise _not_run(invariant, f"failed to run: {error}") from error
         except Exception as error:
             if self._reader.answer(error):
                 raise
@@ -122,9 +117,10 @@ class Checks:
         return None
 
     def _too_slow(self, invariant: Invariant) -> CheckNotRun:
-        return CheckNotRun(
-            f"the check {invariant.name} ({invariant.where}) took longer than {self._timeout_s:g} s, "
-            "including waits for locks. Make it faster (an index may help), or raise --check-timeout."
+        return _not_run(
+            invariant,
+            f"took longer than {self._timeout_s:g} s, including waits for locks. "
+            "Make it faster (an index may help), or raise --check-timeout",
         )
 
     @contextmanager
@@ -144,11 +140,13 @@ class Checks:
             if answer and answer.kind == INTERRUPTED:
                 raise self._too_slow(invariant) from error
             text = answer.text if answer else error_message(error)
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) failed to run: {text}."
-            ) from error
+            raise _not_run(invariant, f"failed to run: {text}") from error
         finally:
             timer.cancel()
+
+
+def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
+    return CheckNotRun(f"the check {invariant.name} ({invariant.where}) {reason}.")
 
 
 NOTES, DATABASE = "notes", "database"
@@ -189,8 +187,7 @@ def _row_text(row: Row) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# Functions for the process that runs the checks. It imports the user's file once and then runs many rounds: a
-# round runs all checks once.
+# Functions for the process that imports the user's file and runs rounds: a round runs all checks once.
 
 
 MAX_FAILED_OPENS = 5

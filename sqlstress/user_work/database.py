@@ -61,8 +61,7 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # With locks, the copy is consistent. But a WAL database that no program used was read without
-            # locks: check that no program has changed or opened it since.
+            # A WAL database that no program used was read without locks: it must be unchanged and unopened.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:

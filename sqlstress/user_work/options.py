@@ -164,7 +164,6 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 def strict_option() -> Any:
     """Return --strict for experiments with a rehearsal. Studies have another option of that name."""
-
     return option(
         switch,
         False,

@@ -41,10 +41,7 @@ class OwnFiles:
         self._new: set[Path] = set()
         """Temporary files that this process has created."""
         self.refused: OtherFileError | None = None
-        """First refusal; None if there was none.
-
-        It is kept, because the user's code may catch the exception.
-        """
+        """First refusal, kept because the user's code may catch it; None if there was none."""
 
     def watch(self) -> None:
         """Check each connection from now on."""

@@ -71,8 +71,11 @@ class UserWork(ProvenWork):
 
     @property
     def _is_rehearsed(self) -> bool:
-        omitted = is_omitted(REHEARSAL)
-        return self.place.stores and self.rehearsal_opening() is not None and not omitted
+        return self.place.stores and self.rehearsal_opening() is not None and not is_omitted(REHEARSAL)
+
+    @property
+    def _rehearsal_is_due(self) -> bool:
+        return self._is_rehearsed and self._rehearsal_key not in self._carry
 
     def rehearsal_opening(self) -> Opener | None:
         """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
@@ -105,7 +108,7 @@ class UserWork(ProvenWork):
                 f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
-        if self._is_rehearsed and ("rehearsed", self.case.spec) not in self._carry:
+        if self._rehearsal_is_due:
             self._carry["before", self.case.spec] = content(self.place.where)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -166,8 +169,7 @@ class UserWork(ProvenWork):
 
     @property
     def completing(self) -> str:
-        is_due = self._is_rehearsed and self._rehearsal_key not in self._carry
-        return "rehearsing" if is_due else ""
+        return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
         """Return the suspicions of the rehearsal, which runs once per case and is reported in each trial."""
@@ -206,8 +208,7 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The user's checks, as the parent process sees them. Another process runs the checks; the parent requests
-# each round, in which all checks run once.
+# The parent's side of the user's checks: it requests each round from the process that runs them.
 
 
 STARTING_S = 30.0

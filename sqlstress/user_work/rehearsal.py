@@ -144,10 +144,7 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Duration of the longest call so far, by transaction, in seconds.
-
-        Before the first call it is the median duration in the load.
-        """
+        """Longest call so far in seconds, by transaction; before the first call, the load's median."""
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
@@ -312,8 +309,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
                 counts[name, *key] += 1
-    # A row that is claimed and released in only one call may be a work item, and not a lock: calls of the
-    # transaction claim a lock each time. So the guards of a single call do not count.
+    # The guards of a single call do not count: a row claimed in one call may be a work item, not a lock.
     return tuple(
         Sighting(
             SUSPICION,

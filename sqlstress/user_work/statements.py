@@ -168,8 +168,7 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# SQL that a PostgreSQL server would accept, but that would change more than the schema of the measurement, or
-# is specific to SQLite. It is refused before the load.
+# Refusal of SQL that is specific to SQLite, or would change more of a server than the trial's schema.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}

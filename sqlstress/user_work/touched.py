@@ -57,7 +57,6 @@ class WrittenTable:
         If the rows have several new values, the smallest is returned. Empty if the statement is not
         understood.
         """
-
         source = _parse_change(sql)
         if not source or not (values := _parse_sets(source.sets)):
             return {}

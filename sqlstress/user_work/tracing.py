@@ -120,10 +120,7 @@ class Tracer:
         self.call: list[TracedStatement] = []
         """Statements of the current call, since the last `begins_call`."""
         self.place = ""
-        """Position of the next statement, such as "a.sql:3". The caller sets it, if it knows the position.
-
-        Not used after `tells_lines_of`.
-        """
+        """Position of the next statement, such as "a.sql:3", if the caller knows it. See `tells_lines_of`."""
         self._frames: UserFrames | None = None
         self.is_shared = False
         """Whether the trace of any connection has ended, because several threads used it at once."""
@@ -164,8 +161,7 @@ class Tracer:
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = TracedConnection(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.authorize)
-        # The authorizer waits for Python's lock, as the trace does, and could deadlock in the same way. So it
-        # ends together with the trace.
+        # The authorizer ends with the trace: it waits for Python's lock, too, so it could deadlock.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -177,8 +173,7 @@ class Tracer:
         connection.authorizer = followed.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # `source` is a cursor; or the connection, if the connection begins or commits as a context
-            # manager.
+            # `source` is a cursor, or a connection that begins or commits as a context manager.
             followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
@@ -281,10 +276,7 @@ class TracedConnection:
         self._events: Events = []
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement.
-
-        If so, authorizer events are kept, and it is not traced.
-        """
+        """Whether the tracer itself runs a statement, to keep its authorizer events and not trace it."""
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
@@ -400,8 +392,7 @@ class TracedConnection:
         return WrittenTable(table, self._keys_of(table), self._connection.rows)
 
     def _explain(self, sql: str) -> Events:
-        # Cached by SQL, because only preparing a statement causes events, and a library with a statement
-        # cache prepares the same SQL only once.
+        # Cached by SQL: only preparing causes events, and a library with a statement cache prepares once.
         if sql not in self._events_by_sql:
             self._events.clear()
             self._connection.rows(f"EXPLAIN {sql}", 1)

@@ -31,8 +31,7 @@ MOST = 4 << 20
 LOCK_TIMEOUT_MS = 15_000
 """Busy timeout of sqlstress's own connections to the database, in ms.
 
-It is long, because transactions of the user's code may hold a lock for seconds. It is shorter than a minute,
-because a transaction that takes a minute counts as hung.
+It is long, because the user's transactions may hold a lock for seconds; after a minute they count as hung.
 """
 
 

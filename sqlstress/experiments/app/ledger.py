@@ -128,8 +128,7 @@ class CommitRecorder:
         if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
-            # ROLLBACK TO removes the row if the savepoint is older than the row. The next COMMIT adds a new
-            # row in any case.
+            # ROLLBACK TO may have removed the row, so the next COMMIT adds a new one in any case.
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:

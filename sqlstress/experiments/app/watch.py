@@ -197,14 +197,14 @@ class FileWatch:
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
-        looks = _statement_handler(connection, seen) if seen else None
+        handle = _statement_handler(connection, seen) if seen else None
 
         def begins(sql: str) -> bool:
-            lasts = looks is not None and looks(sql)
+            wants_more = handle is not None and handle(sql)
             if followed:
                 # Last, because the ledger takes the thread's next profile event as the result of the COMMIT.
                 followed.begins(sql)
-            return lasts or followed is not None
+            return wants_more or followed is not None
 
         def ends() -> None:
             if seen:
@@ -213,7 +213,7 @@ class FileWatch:
             if followed:
                 followed.is_shared()
 
-        if looks or followed:
+        if handle or followed:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
@@ -258,8 +258,7 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
         seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
-        # Read the settings at the first statement that is no setting, and again at a commit: some libraries
-        # run a query before they make their settings.
+        # Read again at a commit: some libraries run a query before they make their settings.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits
             with suppress(sqlite3.Error):
@@ -277,8 +276,7 @@ def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # The main database comes first. Not pragma_database_list, because a SELECT would start a read
-    # transaction.
+    # Not by pragma_database_list: a SELECT starts a read transaction. The main database comes first.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
@@ -296,8 +294,7 @@ def database_name(name: str, file: str) -> str:
     return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# Connections to a server. A library in C opens them, and Python has no hook for that. So only connections
-# that are still open at the end are seen.
+# Connections to a server that are open at the end. Python has no hook for the C library that opens them.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -371,8 +368,7 @@ def open_connections() -> Iterator[Any]:
 
     gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
     for candidate in gc.get_objects():
-        # Not isinstance, because it asks an object for its __class__: a user's proxy returns that of its
-        # target.
+        # Not isinstance, because it uses an object's __class__, which a user's proxy may override.
         if issubclass(type(candidate), psycopg.Connection | psycopg.AsyncConnection) and not candidate.closed:
             yield candidate
 

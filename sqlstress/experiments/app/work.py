@@ -128,11 +128,7 @@ class AppWork(UserWork):
         ]
         if not costs:
             return tuple(sightings)
-        opening = self._opening_traits(pulse)
-        return tuple(
-            replace(sighting, traits={**sighting.traits, **opening}) if sighting in costs else sighting
-            for sighting in sightings
-        )
+        return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
         """Return the number of schema objects and the least of three opening times; empty if unreadable."""
@@ -162,12 +158,7 @@ class AppWork(UserWork):
         ]
         if not without_keys or not self._declares_keys(pulse):
             return tuple(sightings)
-        return tuple(
-            replace(sighting, traits={**sighting.traits, "foreign_keys": DECLARED})
-            if sighting in without_keys
-            else sighting
-            for sighting in sightings
-        )
+        return _with_traits(sightings, without_keys, {"foreign_keys": DECLARED})
 
     def _declares_keys(self, pulse: Pulse) -> bool:
         """Return whether tables of the database declare foreign keys; False if the schema cannot be read."""
@@ -254,6 +245,15 @@ class AppWork(UserWork):
         return Check(
             LEDGER, "failed" if count else "ok", number, count, tuple(texts[:MAX_COUNTEREXAMPLES]), note
         )
+
+
+def _with_traits(
+    sightings: Sequence[Sighting], changed: Sequence[Sighting], traits: dict[str, str]
+) -> tuple[Sighting, ...]:
+    return tuple(
+        replace(sighting, traits={**sighting.traits, **traits}) if sighting in changed else sighting
+        for sighting in sightings
+    )
 
 
 _Mark = tuple[int, int, int]
