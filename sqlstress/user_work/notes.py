@@ -100,10 +100,10 @@ class Notebook:
         self.problem = ""
         """Reason why the first note was rejected; empty if all notes were stored."""
 
-    def add(self, one: Any) -> None:
+    def add(self, value: Any) -> None:
         """Append a note, any object that pickle supports. Raises NoteRejected."""
         try:
-            record = pickle.dumps(one, 5)
+            record = pickle.dumps(value, 5)
         except Exception as error:
             raise self._reject(
                 f"cannot keep what was given: {error_message(error).removesuffix('.')}"
