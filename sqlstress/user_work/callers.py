@@ -1,7 +1,4 @@
-"""Origin of an SQL statement: the line of the user's code, the thread, and the use of its row count.
-
-The row count is the number of rows that the statement changed, such as `cursor.rowcount`.
-"""
+"""Origin of an SQL statement: line, thread, and use of its row count, such as `cursor.rowcount`."""
 
 from __future__ import annotations
 
@@ -57,15 +54,15 @@ def _task() -> Any:
 
 
 def is_background_thread() -> bool:
-    """Return whether this thread runs in the background: the main thread continues without waiting for it.
-
-    The main thread is the thread that calls the user's transactions.
-    """
-    main = threading.main_thread()
-    if threading.current_thread() is main:
+    """Return whether the main thread, which calls transactions, continues without waiting for this one."""
+    if threading.current_thread() is threading.main_thread():
         return False
-    names = under_way(sys._current_frames().get(main.ident or 0))
+    names = under_way(_main_frame())
     return not names or names[-1] in STARTING_FUNCTIONS
+
+
+def _main_frame() -> FrameType | None:
+    return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
 class UserFrames:
@@ -114,10 +111,7 @@ class UserFrames:
         return tuple(reversed(calls))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the innermost frame of the user's code, and the frames of libraries that it has called.
-
-        The frame is None if the stack has no user's code.
-        """
+        """Return the innermost frame of the user's code, if any, and the library frames that it called."""
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
             if not frame.f_code.co_filename.startswith(_OWN_FOLDER):
@@ -126,35 +120,24 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the user's frame that waits for this thread; None if unknown.
-
-        If exactly one coroutine waits in the main thread, it is the frame of that coroutine; else the
-        innermost frame of the main thread.
-        """
+        """Return the user's frame of the only waiting coroutine, else of the main thread; None if unknown."""
         coroutines = self._waiting_stacks()
         if len(coroutines) == 1:
             return coroutines[0][-1]
-        return self._innermost(sys._current_frames().get(threading.main_thread().ident or 0))[0]
+        return self._innermost(_main_frame())[0]
 
     def _waiting_calls(self) -> tuple[Call, ...]:
-        """Return the calls that wait for this thread in the main thread's event loop.
-
-        Empty unless exactly one coroutine waits: it is unknown which of several waits for this thread.
-        """
+        """Return the main thread's calls to its only waiting coroutine; empty if several may be meant."""
         coroutines = self._waiting_stacks()
         if len(coroutines) != 1:
             return ()
-        main = sys._current_frames().get(threading.main_thread().ident or 0)
-        return (*self._calls(main), *map(_call, coroutines[0]))
+        return (*self._calls(_main_frame()), *map(_call, coroutines[0]))
 
     def _waiting_stacks(self) -> list[list[FrameType]]:
-        """Return the user's frames of each waiting coroutine in the main thread's event loop.
-
-        Empty if the main thread runs no event loop.
-        """
+        """Return the user's frames of each coroutine that waits in the main thread's event loop, if any."""
         import asyncio
 
-        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        frame = _main_frame()
         while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
             frame = frame.f_back
         if not frame:
@@ -180,10 +163,9 @@ def _call(frame: FrameType) -> Call:
 
 
 def _callers_may_count() -> bool:
-    """Return whether a function on the call stack, or a function that it mentions, reads a row count.
+    """Return whether a function on the call stack, or a function that it mentions, may read a row count.
 
-    Also True in an asyncio task or another thread than the main thread: the functions that wait for the task
-    or thread are unknown, and may read the row count.
+    True in an asyncio task or outside of the main thread: the functions that wait are unknown.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -194,10 +176,9 @@ def _callers_may_count() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Cache of the results of `_function_counts`, by code and id of the module's namespace.
+"""Cache of `_function_counts`, by code and id of the module's namespace.
 
-Traced threads have a profile function, which also slows down the calls of this module. So a search without
-this cache would be slow: each statement needs it.
+Each statement needs the result, and the profile function of traced threads slows down the search.
 """
 
 
@@ -249,10 +230,7 @@ def _lines_that_raise(code: CodeType) -> list[int]:
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether the code uses the result of a frame's current call: the result may be a row count.
-
-    The next instruction shows this: it neither drops the result nor returns it.
-    """
+    """Return whether the frame's next instruction neither drops nor returns the result of its call."""
     after = (
         instruction
         for instruction in dis.get_instructions(frame.f_code)

@@ -1,7 +1,7 @@
-"""Rows that PRAGMA wal_checkpoint returns: one row, whose first number is 1 if the checkpoint was busy.
+"""Result row of PRAGMA wal_checkpoint; its first number is 1 if the checkpoint was busy.
 
-The user's code may never read that row, although it is the only sign of the failure. So sqlstress fetches the
-row first, and changes the cursor so that the user's code can still fetch it.
+The user's code may never read the row, the only sign of the failure. So sqlstress fetches the row first, and
+changes the cursor so that the user's code can still fetch it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ _STATEMENTS = ("execute", "executemany", "executescript")
 
 
 def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
-    """Fetch and return the rows of the statement that a cursor has just run. The cursor returns them again.
+    """Fetch and return the rows of a cursor's statement, and make the cursor return them again.
 
-    Empty, with nothing fetched, for a cursor of another library than sqlite3, or of a class that overrides
-    the methods which fetch rows.
+    Return no rows, and fetch none, if the cursor is not sqlite3's or its class overrides the fetch methods.
     """
     kind: Any = type(cursor)
     if not issubclass(kind, sqlite3.Cursor) or any(
@@ -35,10 +34,7 @@ def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
 
 @cache
 def _with_rows(base: Any) -> Any:
-    """Return a subclass of a cursor's class that returns the rows which were fetched in advance.
-
-    The next statement of the cursor gives it back its original class.
-    """
+    """Return a subclass of a cursor's class that returns fetched rows until the cursor's next statement."""
 
     class WithRows(base):  # type: ignore[misc]
         __slots__ = ()

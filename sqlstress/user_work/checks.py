@@ -62,10 +62,7 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Run the checks in a single read transaction and yield those that fail. Raises CheckNotRun.
-
-        Checks with `at_end` are left out: they may run only after all processes have ended.
-        """
+        """Run the checks without `at_end` in a read transaction; yield failures or raise CheckNotRun."""
         self._reader = reader
         self._reader.begin()
         try:
@@ -74,10 +71,9 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Run the checks with `at_end` and yield those that fail. Raises CheckNotRun.
+        """Run the checks with `at_end` and yield those that fail. Raise CheckNotRun if a check cannot run.
 
-        These checks run without a read transaction, because they may change the data. `given` has the values
-        of their parameters `notes` and `database`, by name.
+        There is no read transaction, because they may change the data. `given` has the parameters by name.
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -107,14 +103,9 @@ class Checks:
         try:
             function(*[query] * needs_query, **{name: arguments[name] for name in names})
         except SystemExit as error:
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) ends its process. Raise AssertionError "
-                "instead."
-            ) from error
+            raise _not_run(invariant, "ends its process. Raise AssertionError instead") from error
         except OtherFileError as error:
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) failed to run: {error}."
-            ) from error
+            raise _not_run(invariant, f"failed to run: {error}") from error
         except Exception as error:
             if self._reader.answer(error):
                 raise
@@ -126,17 +117,15 @@ class Checks:
         return None
 
     def _too_slow(self, invariant: Invariant) -> CheckNotRun:
-        return CheckNotRun(
-            f"the check {invariant.name} ({invariant.where}) took longer than {self._timeout_s:g} s, "
-            "including waits for locks. Make it faster (an index may help), or raise --check-timeout."
+        return _not_run(
+            invariant,
+            f"took longer than {self._timeout_s:g} s, including waits for locks. "
+            "Make it faster (an index may help), or raise --check-timeout",
         )
 
     @contextmanager
     def _guard(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt a check that exceeds the time limit, and turn its errors into CheckNotRun with its name.
-
-        Errors of a locked database (BUSY) pass unchanged.
-        """
+        """Interrupt a check at its time limit. Errors become CheckNotRun, except a locked database's."""
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
@@ -151,11 +140,13 @@ class Checks:
             if answer and answer.kind == INTERRUPTED:
                 raise self._too_slow(invariant) from error
             text = answer.text if answer else error_message(error)
-            raise CheckNotRun(
-                f"the check {invariant.name} ({invariant.where}) failed to run: {text}."
-            ) from error
+            raise _not_run(invariant, f"failed to run: {text}") from error
         finally:
             timer.cancel()
+
+
+def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
+    return CheckNotRun(f"the check {invariant.name} ({invariant.where}) {reason}.")
 
 
 NOTES, DATABASE = "notes", "database"
@@ -196,25 +187,18 @@ def _row_text(row: Row) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# Functions for the process that runs the checks. It imports the user's file once and then runs many rounds: a
-# round runs all checks once.
+# Functions for the process that imports the user's file and runs rounds: a round runs all checks once.
 
 
 MAX_FAILED_OPENS = 5
-"""Number of consecutive rounds without a connection, after which a round raises the error.
-
-A few failures are expected: a process that closes the last connection locks the file exclusively.
-"""
+"""Failed connections in a row that are tolerated: the last connection to close locks the file exclusively."""
 
 _checkers: list[Checker] = []
 """The Checker of this process, as the only item; empty until the first call of `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Make the Checker of this process, which imports the files of the checks. Raises CheckNotRun.
-
-    `where` is the data folder of the trial. Later calls do nothing.
-    """
+    """Make the Checker of this process for the data folder `where`, once. Raise CheckNotRun if that fails."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -241,11 +225,11 @@ class CheckRound(NamedTuple):
 
 
 class Checker:
-    """Runs the checks on a trial's data, many times.
+    """Runner of rounds of checks on a trial's data.
 
-    Each round opens and closes its own connection. SQLite checkpoints and removes the WAL when the last
-    connection closes. If the checker kept its connection open, no connection of the load would be the last,
-    so this part of SQLite would not be tested.
+    Each round opens and closes its own connection. If the checker kept one open, no connection of the load
+    would be the last. The last one checkpoints and removes the WAL, and this part of SQLite would not be
+    tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -268,10 +252,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run `broken` during the load, with a connection like those of the workers.
-
-        Wait first until the workers start, at `starts_ns` on the clock of `time.perf_counter_ns`.
-        """
+        """Wait for the workers' start, `starts_ns` on `time.perf_counter_ns`, and run `broken`."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:

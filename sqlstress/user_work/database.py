@@ -1,9 +1,8 @@
 """Database of a trial: a copy of the user's database, or an empty one, changed by the setup.
 
-The original may be in use during the copy, and must only be read. An ordinary reader of SQLite may write: it
-changes the wal-index (-shm), and creates missing files. So the original is opened with parameters that forbid
-this. The copy runs in a separate process: on POSIX, closing a file releases all locks that the process has on
-the file, also those of its other connections.
+The original may be in use and must only be read. An ordinary reader may change the -shm file or create
+missing files, so the original is opened with parameters that forbid this. A separate process copies it: on
+POSIX, closing a file releases all locks of the process on the file.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _TRIES = 3
 def copy(name: str, to: Path) -> None:
     """Copy a consistent state of the database `name` to the file `to`.
 
-    Raises UsageError if it is no database, and EnvironmentFailure if it cannot be copied now.
+    Raise UsageError if `name` is no database, or EnvironmentFailure if it cannot be copied now.
     """
     original = Path(name).resolve()  # The WAL is next to the file itself, not next to a symbolic link to it.
     wal, index = (original.with_name(original.name + suffix) for suffix in ("-wal", "-shm"))
@@ -62,8 +61,7 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # With locks, the copy is consistent. But a WAL database that no program used was read without
-            # locks: check that no program has changed or opened it since.
+            # A WAL database that no program used was read without locks: it must be unchanged and unopened.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -88,28 +86,22 @@ def _check_room(original: Path, wal: Path, to: Path) -> None:
 
 
 def _versions(*paths: Path) -> list[tuple[int, int] | None]:
-    """Return the size in bytes and the modification time in ns of each file, to detect writes.
-
-    None for a missing or empty file.
-    """
+    """Return the size in bytes and modification time in ns of each file; None for missing or empty files."""
     stats = [path.stat() if path.exists() else None for path in paths]
     return [(stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None for stat in stats]
 
 
 def uri(path: PurePath) -> str:
-    """Return the path as a URI for SQLite, to which the caller can add parameters, such as "?mode=ro".
+    """Return the path as an SQLite URI without parameters.
 
-    Not Path.as_uri: it turns the server of a Windows path into the host of the URI, and SQLite refuses hosts.
+    Path.as_uri makes the server of a Windows path the host of the URI, which SQLite refuses.
     """
     return f"file:{quote(os.fsencode(path), safe='')}"
 
 
 @contextmanager
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection to a database, with a read transaction open.
-
-    `alone` means that no other program uses the database, so that it can be read without locks.
-    """
+    """Yield a read-only connection in a read transaction. If `alone`, no locks are needed."""
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
     with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)) as source:
@@ -158,11 +150,10 @@ def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailur
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Create the database of a trial again from nothing, and check that the settings of the case took effect.
+    """Create the database `place` of a trial again, and check that the case's settings took effect.
 
-    `place` is that database. `ours` are SQL statements of sqlstress that run after the user's setup. Raises
-    UsageError, with the position in the setup file, if the setup fails; EnvironmentFailure if the setup file
-    has changed during the measurement.
+    `ours` are statements of sqlstress that run after the user's setup. Raise UsageError, with the position in
+    the setup file, if the setup fails; raise EnvironmentFailure if that file changed during the measurement.
     """
     place.discard()
     if data.database:
@@ -192,8 +183,7 @@ def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
 def explained(reader: Reader, one: Statement) -> None:
     """Compile a statement, without running it, to check that the database can run it.
 
-    Raises UsageError with the position of the statement in its file, or EnvironmentFailure if this version of
-    the database lacks a feature.
+    Raise UsageError with the position in its file, or EnvironmentFailure if the database lacks a feature.
     """
     try:
         reader.understood(one.text, [token.text[1:] for token in one.parameters])

@@ -1,10 +1,9 @@
 """Search in the user's source code for a check of a query's result before a write.
 
-A query and a later write belong to a race only if the code decides by the query's result whether it writes.
-The innermost function that leads to both statements is searched, and all functions on the way from there to
-either statement. A check is a branch whose condition depends on the query's result. The branch contains the
-write, or can leave the function or loop before the write. A test for a missing row is no check, because an
-UPDATE of a missing row changes nothing.
+A query and a later write can only race if the query's result decides whether the code writes. The search
+covers the innermost function that leads to both statements, and the functions from there to each statement. A
+check is a branch whose condition depends on the query's result, and which contains the write or can leave the
+function or loop before it. A test for a missing row is no check: an UPDATE of a missing row changes nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 _ROW, _VALUE, _CHECKED = 1, 2, 3
-"""Kinds of expressions that depend on the query, in ascending order.
-
-They are: a row or its absence; a value of a row; the result of a check. The kind of other expressions is 0.
-"""
+"""Kinds of expressions that depend on the query, ascending; other expressions have kind 0."""
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
 """Kinds of conditions: on columns of the row that the write does not change; on columns that it changes."""
 _FETCHING = {
@@ -58,7 +54,7 @@ def guard_between(
     read: Collection[str],
     by_rows: bool,
 ) -> GuardedRead | None:
-    """Return the checks that the code makes between a query and a write; None if the source is not available.
+    """Return the code's checks between a query and a write; None if the source is not available.
 
     `query` and `write` are the active calls of the user's functions at either statement, outermost first.
     `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
@@ -159,11 +155,11 @@ class Flow:
         by_rows: bool,
         argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """Analyse the function of `call`, an active call at the time of the query or write.
+        """Analyse the function of `call`, which was active at the query or write.
 
-        `kind` is the kind of the value that the expression in the call's line returns; 0 if that line does
-        not run the query. `names` are two sets of columns: changed by the write, and only read. `by_rows` is
-        that of `guard_between`. `argument_kinds` has the kinds of the function's parameters, by name.
+        `kind` is the kind of value that the call's line returns; 0 if the line does not run the query.
+        `names` has the columns that the write changes, and those only read. `argument_kinds` has the kind of
+        each parameter.
         """
         scope = scope_of(call.file, call.line)
         assert scope
@@ -196,10 +192,7 @@ class Flow:
         return _WRITTEN_COLUMNS in kinds
 
     def return_kind(self) -> int:
-        """Return the highest kind of the values that the function returns; 0 if none depends on the query.
-
-        It is _CHECKED if a check of the query's result decides what the function returns.
-        """
+        """Return the highest kind of the return values: _CHECKED if a check of the result decides them."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -212,10 +205,7 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, then: Call) -> dict[str, int]:
-        """Return the kinds of the arguments with which a line calls the function of `then`, by parameter.
-
-        Attributes of `self` are included, such as "self.row".
-        """
+        """Return the kinds of parameters, and of attributes of self, when a line calls `then`, by name."""
         scope = scope_of(then.file, then.line)
         if not isinstance(scope, _Function):
             return {}
@@ -304,10 +294,7 @@ class Flow:
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield each branch whose condition is between two lines, and the condition.
-
-        The condition ends at line `after` or later, and begins at `line` or earlier; None means no limit.
-        """
+        """Yield each branch and its condition between lines `after` and `line`; None means no limit."""
         for node in nodes(self._scope):
             test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
             if (
@@ -335,10 +322,7 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
-        """Return the kind of a condition; 0 means that it does not check the query's result.
-
-        `truth` is whether a value without a comparison is a condition, as in `if value:`.
-        """
+        """Return a condition's kind; 0 if it is no check. `truth`: a bare value counts, as in `if value:`."""
         if isinstance(test, ast.BoolOp):
             return max(self._check_kind(value, truth) for value in test.values)
         if isinstance(test, ast.UnaryOp):

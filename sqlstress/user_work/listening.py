@@ -1,7 +1,7 @@
-"""Listeners: they report each statement of a sqlite3 connection before it runs, through SQLite's trace.
+"""Listener: reports each statement of a sqlite3 connection before it runs, through SQLite's trace.
 
-A listener works for any connection, regardless of the code that opened it. The trace can deadlock if several
-threads use the connection, so a listener ends before that can happen: see `Listener`.
+It works regardless of the code that opened the connection. The trace can deadlock if several threads use the
+connection, so a listener ends before that can happen: see `Listener`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function.
-
-    Try again if Python refuses, because another thread sets its own.
-    """
+    """Set this thread's profile function. Try again if another thread sets its own at that moment."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -62,7 +59,7 @@ class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function in each thread.
 
     If a second thread is about to use a traced connection, the trace ends before the call reaches SQLite. The
-    profile function slows down each call of any function, so it is not used in a measurement.
+    profile function slows down every call, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
@@ -114,7 +111,7 @@ class ConnectionUses:
 class Listener:
     """Reports each statement of a connection before it runs, until the callback `begins` returns False.
 
-    The listener also ends once several running threads may use the connection, because they could deadlock:
+    A listener also ends once several running threads may use the connection, because they could deadlock.
     SQLite calls the trace while it holds the connection's mutex, and the trace waits for Python's lock. The
     thread with Python's lock may wait for the mutex, as sqlite3 does when it binds a value.
     """
@@ -132,9 +129,9 @@ class Listener:
     ) -> None:
         """Start to listen, unless other running threads may already use the connection.
 
-        `begins` gets each statement, and returns False to stop. `ends` is called if the trace ends because of
-        threads. Without `uses`, the trace ends if several threads may use the connection at the same time;
-        with `uses`, which sees their calls, it only ends if they do.
+        `begins` gets each statement, and returns False to stop. `ends` is called if threads end the trace:
+        with `uses`, which sees their calls, if they use the connection at the same time; otherwise, if they
+        might.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -187,10 +184,7 @@ class Listener:
     # What a thread does before and after each call of the connection.
 
     def enter(self) -> None:
-        """Handle the begin of a call of the connection by this thread.
-
-        If several threads use the connection at the same time, end the trace before the call.
-        """
+        """Handle the start of this thread's call. End the trace first if another thread is inside."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
@@ -223,10 +217,10 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_users: set[int]) -> None:
-        """Wait until no other thread is inside a call of the connection, and end the trace.
+        """End the trace when no other thread is inside a call of the connection; give up after _PATIENCE_S.
 
-        The thread inside may end the trace in its own callback. But this callback needs Python's lock until
-        it returns, so wait for that thread in either case. Give up after _PATIENCE_S.
+        A thread inside may end the trace in its callback, but the callback needs Python's lock until it
+        returns.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_users) or _may_roll_back(other_users):
@@ -248,11 +242,7 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """Handle a thread that is about to start: end the listeners of connections that it may use.
-
-        `at_once` is whether other threads may run at the same time as the new thread. If not, no listener
-        ends.
-        """
+        """End the listeners that a starting thread may disturb; none unless it runs `at_once` with others."""
         for listener in [*cls._open]:
             listener._check_sharing()
         ending = [listener for listener in cls._open if listener._is_shared] if at_once else []
@@ -263,7 +253,7 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End these listeners at a moment in which no other thread runs. Give up after _PATIENCE_S.
+        """End these listeners when no other thread runs. Give up after _PATIENCE_S.
 
         A thread that is inside SQLite ends its listener itself, in the trace callback.
         """
@@ -284,10 +274,7 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether one of these threads may be in the ROLLBACK at the end of a `with connection:` block.
-
-    That call causes no profile event, so the listener has not counted it.
-    """
+    """Return whether a thread may be in the ROLLBACK of `with connection:`, which causes no profile event."""
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
 

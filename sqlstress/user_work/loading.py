@@ -30,9 +30,9 @@ class ImportFailed(UsageError):
 
 
 def load(file: str) -> ModuleType:
-    """Import a Python file, once, and return its module. Raises ImportFailed.
+    """Import a Python file, once, and return its module. Raise ImportFailed if that fails.
 
-    As with `python file`, the folder of the file is searched first for modules that the file imports.
+    The file's own imports are searched in its folder first, as with `python file`.
     """
     path = Path(file).absolute()
     name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
@@ -57,9 +57,9 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the files of all imported modules that are not in `before`, by module name.
+    """Return the files of modules imported since `before`, by module name.
 
-    Left out are the standard library, sqlstress, and modules inside a package that is itself in the result.
+    Left out are the standard library, sqlstress, and modules inside a package in the result.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -125,10 +125,7 @@ def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
 
 
 def silence() -> None:
-    """Discard the output of this process, so that it does not mix with the report on the terminal.
-
-    It goes to the null device and not to a file, because it may be a gigabyte.
-    """
+    """Discard the output of this process, which may be a gigabyte, to keep it out of the report."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)

@@ -1,7 +1,7 @@
 """Lock watch: a process that samples which processes hold the write lock of a trial's database.
 
-The lock watch asks the operating system for the holder of the lock. It takes no lock itself, and has no
-connection. So it sees programs in any language, and does not slow them down.
+The operating system reports the holder, so the lock watch needs no lock and no connection. It sees programs
+in any language, and does not slow them down.
 """
 
 from __future__ import annotations
@@ -34,20 +34,14 @@ _TICK_S = 0.02
 
 
 class LockWatch:
-    """Takes samples of the lock's holder during a trial's window, the time in which operations count.
-
-    At the end it writes the result into shared memory.
-    """
+    """Sampler of the lock's holder while operations count; it writes the result into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples until the window closes or the workers end.
-
-        Return no series, because it times nothing.
-        """
+        """Take samples until the window closes or the workers end. Return no series, as nothing is timed."""
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -66,10 +60,7 @@ class LockWatch:
 
 
 class Holders:
-    """Holds of the write lock by program, computed from samples that are added in order of time.
-
-    A hold is an unbroken time in which a process has the lock.
-    """
+    """Lock holds by program, from samples in order of time. A hold is unbroken possession by a process."""
 
     def __init__(self, ask: Callable[[int], Sequence[str]]) -> None:
         """`ask` returns the command line of the process with this process number; empty if not known."""
@@ -133,10 +124,7 @@ class Program:
 
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
-    """Return a function from a process number to the command line of the process; empty if not known.
-
-    For processes that have the same parent as this one, sqlstress's own, the command line is OURS.
-    """
+    """Return a function from process number to command line: OURS for sqlstress's own, empty if unknown."""
     # Imported here, because the process that forks the workers imports this module and does not need psutil.
     import psutil
 
@@ -154,10 +142,7 @@ def command_line_finder() -> Callable[[int], Sequence[str]]:
 
 
 def shorten(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line without the folders of paths.
-
-    A word that contains a space stays as it is, because it is probably not a path.
-    """
+    """Return a command line's words without folders. A word with a space stays: it is probably no path."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 

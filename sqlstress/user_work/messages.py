@@ -30,9 +30,9 @@ _ERROR_LINES = tuple(
 
 
 def error_line(text: str) -> str:
-    """Return the line with the error from a program's output; else its first line; "" if it is empty.
+    """Return the line with the error, or else the first line, of a program's output; "" if it is empty.
 
-    The formats of many programming languages are known. At most MAX_CHARS characters are returned.
+    The formats of many languages are known. The line is cut to MAX_CHARS characters.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
@@ -46,9 +46,9 @@ def error_line(text: str) -> str:
 
 
 def source_line(text: str, error: str) -> str:
-    """Return the line above an error line: the line of source code, in a traceback; "" if there is none.
+    """Return the source line above a traceback's error line; "" if there is none.
 
-    Python and Node mark a position in the line of source code by a line of ^ and ~, which is left out.
+    Lines of ^ and ~, by which Python and Node mark a position, are skipped.
     """
     lines = [line.strip() for line in text.partition(error)[0].splitlines() if line.strip(" \t^~")]
     return _CONTROL.sub(" ", lines[-1])[:MAX_CHARS] if lines else ""

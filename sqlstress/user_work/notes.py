@@ -1,8 +1,7 @@
-"""Notes that the user's code takes of its own work, outside of the database under test: `note("put", 7)`.
+"""Notes that the user's code takes of its work, outside of the database under test: `note("put", 7)`.
 
-The user's checks compare the notes with the data. If the notes were in a table of the database under test,
-each call would be a writer, which hides races. Instead each process has a file of notes. Each note is
-appended at once, so that notes survive when the process is killed.
+The user's checks compare the notes with the data. A table in the database would make each call a writer,
+which hides races. Instead each process appends its notes to a file at once, so that they survive a kill.
 """
 
 from __future__ import annotations
@@ -101,10 +100,10 @@ class Notebook:
         self.problem = ""
         """Reason why the first note was rejected; empty if all notes were stored."""
 
-    def add(self, one: Any) -> None:
+    def add(self, value: Any) -> None:
         """Append a note, any object that pickle supports. Raises NoteRejected."""
         try:
-            record = pickle.dumps(one, 5)
+            record = pickle.dumps(value, 5)
         except Exception as error:
             raise self._reject(
                 f"cannot keep what was given: {error_message(error).removesuffix('.')}"

@@ -163,11 +163,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the --strict option for experiments with a rehearsal, which can raise suspicions.
-
-    Use it only in the command of such an experiment, because studies have another option named --strict.
-    """
-
+    """Return --strict for experiments with a rehearsal. Studies have another option of that name."""
     return option(
         switch,
         False,
@@ -220,10 +216,9 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
-    """Yield the checks in the text of an SQL file: each statement is a check.
+    """Yield a check for each statement of an SQL file's text.
 
-    Raises UsageError for a statement that is not a query or has parameters, and for a text without
-    statements.
+    Raise UsageError for no statements, a statement that is not a query, or one with parameters.
     """
     number = 0
     for number, statement in enumerate(split_statements(file, text, dialect=dialect), 1):
@@ -283,10 +278,7 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case with the driver, and the server's options if the driver's target is a server.
-
-    Raises UsageError if an option is not available on the target.
-    """
+    """Return the case with the driver and its server's options; raise UsageError if one is not available."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -299,17 +291,13 @@ def on_target(request: Request[Any, Any], case: Case, driver: str, where: Target
 
 _HEADER = b"SQLite format 3\0"
 _READ_VERSION_OFFSET = 19
-"""Offset of the read version, which is 2 if the file uses a WAL.
-
-Source: https://www.sqlite.org/fileformat2.html
-"""
+"""Offset of the read version, 2 for a WAL. Source: https://www.sqlite.org/fileformat2.html"""
 
 
 def journal_mode_in_subprocess(name: str) -> str:
-    """Call `journal_mode` in another process and return its result. Raises UsageError or EnvironmentFailure.
+    """Call `journal_mode` in another process. Raise UsageError or EnvironmentFailure if that fails.
 
-    This process may have the database open: a test, or a program that calls sqlstress, may measure a copy of
-    its own database. On POSIX, if this process read and closed the file, it would lose its locks on the file.
+    This process may have the database open. On POSIX, it would lose its locks if it read and closed the file.
     """
     # Imported here, because --help loads this module, and does not need to start processes.
     from sqlstress.system.processes import call_in_subprocess
@@ -320,8 +308,8 @@ def journal_mode_in_subprocess(name: str) -> str:
 def journal_mode(name: str) -> str:
     """Return the journal mode of a database file: "wal", or "delete" for any other mode.
 
-    Raises UsageError if the file is missing, unreadable, or not a SQLite database. Call it only in a process
-    that does not use the database: see `journal_mode_in_subprocess`.
+    Raise UsageError if the file is not a readable SQLite database. Call it only in a process that does not
+    use the database: see `journal_mode_in_subprocess`.
     """
     path = Path(name)
     try:
@@ -349,10 +337,7 @@ UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose th
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the settings of the database.
-
-    A copy of the user's database keeps the journal mode of the original, unless --journal-mode is given.
-    """
+    """Return the database's settings. A copy keeps the original's journal mode by default."""
     if data.database and "journal-mode" not in request.given:
         # The mode is read without SQLite, because --help loads this module and does not need SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
@@ -360,10 +345,7 @@ def settings_of(request: Request[Any, Any], data: Data) -> Settings:
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the case with the options that sql, app and exec share.
-
-    Raises UsageError for options that contradict each other.
-    """
+    """Return the case with the options of sql, app and exec. Raise UsageError on a contradiction."""
     case = request.case
     check_window(request)
     check_locking(request)

@@ -1,8 +1,8 @@
 """Guard that stops the user's code from opening databases other than the trial's.
 
-The guard acts before SQLite opens a file. Python's sqlite3 raises an audit event at that time. The hooks of
-apsw are called too late, so its class `Connection` is replaced by a subclass that checks the name first. The
-guard does not see ATTACH, nor other programs that the code starts.
+Python's sqlite3 raises an audit event before SQLite opens a file. The hooks of apsw are called too late, so
+its class `Connection` is replaced by a subclass that checks the name first. The guard does not see ATTACH,
+nor other programs that the code starts.
 """
 
 from __future__ import annotations
@@ -31,26 +31,17 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Databases that the code in this process may open.
-
-    The check cannot be switched off, because Python cannot remove audit hooks.
-    """
+    """Guard of the databases that this process may open. It is permanent, because audit hooks are."""
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
-        """`folder` contains all files of the trial's database; None means that any file is allowed.
-
-        Connections to `original`, the user's database that the trial has copied, are never allowed.
-        """
+        """Allow files in `folder`; None allows any. Never allow `original`, which the trial has copied."""
         self._folder = folder and folder.resolve()
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
         """Temporary files that this process has created."""
         self.refused: OtherFileError | None = None
-        """First refusal; None if there was none.
-
-        It is kept, because the user's code may catch the exception.
-        """
+        """First refusal, kept because the user's code may catch it; None if there was none."""
 
     def watch(self) -> None:
         """Check each connection from now on."""
@@ -68,10 +59,7 @@ class OwnFiles:
             sys.meta_path.insert(0, _Import("apsw", self._guard_apsw))
 
     def look(self, name: Any) -> None:
-        """Check whether the code may connect to `name`: a path, a URI or ":memory:".
-
-        Raises OtherFileError.
-        """
+        """Raise OtherFileError unless the code may connect to `name`: a path, a URI or ":memory:"."""
         path = file_of(name)
         if path is None:
             return
@@ -117,8 +105,7 @@ class OwnFiles:
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
     """Limit the code in this process, from now on, to databases in the trial's folder.
 
-    With `allow_others`, or if the trial's database is on a server, only connections to `original` are
-    refused.
+    With `allow_others`, or a database on a server, only connections to `original` are refused.
     """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
@@ -153,8 +140,7 @@ class _Import(MetaPathFinder):
 def file_of(name: Any) -> Path | None:
     """Return the file that a connection with this name may write to; None if it writes to no file.
 
-    None for a database in memory, and for a URI with immutable=1: SQLite takes no lock on such a file, and
-    creates no other file. With mode=ro alone, SQLite takes locks, and may create a WAL.
+    With immutable=1 in a URI, SQLite takes no lock and creates no file. With mode=ro alone it may do both.
     """
     try:
         text = os.fsdecode(name)

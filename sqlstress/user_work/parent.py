@@ -1,7 +1,6 @@
 """Parent process's part of a trial with the user's own work: the database, and the user's checks.
 
-The checks run before, during and after the load. They run in a separate process, in rounds: a round runs all
-checks once.
+A separate process runs the checks in rounds, before, during and after the load. A round runs each check once.
 """
 
 from __future__ import annotations
@@ -72,14 +71,14 @@ class UserWork(ProvenWork):
 
     @property
     def _is_rehearsed(self) -> bool:
-        omitted = is_omitted(REHEARSAL)
-        return self.place.stores and self.rehearsal_opening() is not None and not omitted
+        return self.place.stores and self.rehearsal_opening() is not None and not is_omitted(REHEARSAL)
+
+    @property
+    def _rehearsal_is_due(self) -> bool:
+        return self._is_rehearsed and self._rehearsal_key not in self._carry
 
     def rehearsal_opening(self) -> Opener | None:
-        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal.
-
-        In a rehearsal, transactions are called a few times after the load, on a copy, with their SQL traced.
-        """
+        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
         return None
 
     def own_sql(self) -> Iterable[str]:
@@ -91,10 +90,7 @@ class UserWork(ProvenWork):
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial after its database was made.
-
-        A subclass may override this; here it does nothing.
-        """
+        """Prepare the trial after its database was made, in a subclass."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Return results of checks that the experiment adds to the user's checks."""
@@ -112,7 +108,7 @@ class UserWork(ProvenWork):
                 f"before any load, {'; '.join(_lines(broken))}. Nothing was measured. Fix the setup or "
                 "the check."
             )
-        if self._is_rehearsed and ("rehearsed", self.case.spec) not in self._carry:
+        if self._rehearsal_is_due:
             self._carry["before", self.case.spec] = content(self.place.where)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -173,14 +169,10 @@ class UserWork(ProvenWork):
 
     @property
     def completing(self) -> str:
-        is_due = self._is_rehearsed and self._rehearsal_key not in self._carry
-        return "rehearsing" if is_due else ""
+        return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the suspicions about the user's statements, from the rehearsal.
-
-        The rehearsal runs once per case; its result is reported in each trial of the case.
-        """
+        """Return the suspicions of the rehearsal, which runs once per case and is reported in each trial."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -216,18 +208,13 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The user's checks, as the parent process sees them. Another process runs the checks; the parent requests
-# each round, in which all checks run once.
+# The parent's side of the user's checks: it requests each round from the process that runs them.
 
 
 STARTING_S = 30.0
 """Time limit in seconds for the start of the process that runs the checks, until the first check begins."""
 PAUSE_S = 0.1
-"""Minimum seconds between the starts of two rounds of checks.
-
-After a longer round, the next round starts after twice the duration of that round, so that the checks use at
-most half a processor.
-"""
+"""Minimum seconds between starts of rounds. Longer rounds take at most half of a processor."""
 
 
 class ChecksTimedOut(CheckNotRun):
@@ -257,18 +244,15 @@ class CheckRunner:
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail before the load.
-
-        Raises CheckNotRun if a check cannot run or is too slow.
-        """
+        """Return the checks that fail before the load. Raise CheckNotRun if a check fails to run in time."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail after the load, and end the process that runs the checks.
+        """End the process of the checks and return those that fail after the load.
 
-        Call it after all processes of the load have ended. Raises CheckNotRun if a check cannot run or is too
+        Call it after all processes of the load have ended. Raise CheckNotRun if a check cannot run or is too
         slow.
         """
         with self._process as process:
@@ -277,7 +261,7 @@ class CheckRunner:
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
-        """Start the next round if it is due, and collect the result of a round that has finished.
+        """Start the next round if it is due, and collect the result of a finished round.
 
         Call it often while the workers run. `window` has the start and end of the measured time.
         """
@@ -290,10 +274,7 @@ class CheckRunner:
             self._process.begin(checks.call_checker, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
-        """Wait for the result of the running round, if there is one, and record it.
-
-        Errors are recorded, too.
-        """
+        """Wait for the running round, if there is one, and record its result or error."""
         if self._started_s is None:
             return
         started_s, self._started_s = self._started_s, None
@@ -331,10 +312,7 @@ class CheckRunner:
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Call `change`, which changes the files of the trial, and load the checks again.
-
-        The process that runs the checks is ended first, because it may have the files open.
-        """
+        """End the checks' process, call `change`, which changes the trial's files, and load the checks."""
         self._process.end()
         change()
         self.load()

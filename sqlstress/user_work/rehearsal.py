@@ -1,9 +1,8 @@
 """Rehearsal: a few more calls of each of the user's transactions, with their SQL traced, to find races.
 
-The calls run after the load, on a copy of the data, so that they affect no figure, no check and no kept file.
-If they raise no suspicion of lost data, the calls are repeated on a copy of the data from before the load. On
-the data after the load, a transaction may take another path: a limit may be reached, a queue may be empty, or
-each key may exist.
+The calls run after the load, on a copy, so that they affect no figure, check or kept file. If they raise no
+suspicion of lost data, they are repeated on a copy from before the load: there a transaction may take another
+path, because a limit is not reached, a queue is not empty, or a key does not exist.
 """
 
 from __future__ import annotations
@@ -47,10 +46,7 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Seconds in which rounds start: a round calls each transaction once.
-
-The first MIN_ROUNDS may start later.
-"""
+"""Seconds in which rounds start, except for the first MIN_ROUNDS. A round calls each transaction once."""
 MIN_ROUNDS = 10
 """Minimum number of rounds, even if they are slow: enough to fill a table that is empty at first."""
 ALL_S = 5.0
@@ -73,10 +69,7 @@ _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function that connects to a database and returns a function without parameters for each transaction.
-
-Its arguments are the case, the database and the Tracer, which traces all connections.
-"""
+"""Function of (case, database, tracer) that connects and returns a callable for each transaction."""
 
 
 Files = dict[str, bytes]
@@ -95,11 +88,11 @@ def content(where: Path) -> Files:
 def rehearse(
     case: Case, where: Path, before: Files, opening: Opener, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
-    """Return the suspicions from the rehearsal of a case, and the reasons why transactions were not examined.
+    """Return the suspicions of a case's rehearsal, and the reasons why transactions were not examined.
 
     `where` is the data folder; no process may have a connection to its database. `before` has its files from
     before the load; empty if they were not kept. `medians_s` has the median durations of the transactions in
-    the load, in seconds. Empty if the target is not SQLite.
+    the load, in seconds. The result is empty if the target is not SQLite.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -143,7 +136,7 @@ def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
 class Rehearsal:
     """Calls the transactions of a case in a separate process, on a copy of the case's files.
 
-    If a call ends the process, or takes too long, a new process with a new copy calls the other transactions.
+    If a call ends the process or takes too long, a new process with a new copy calls the other transactions.
     """
 
     def __init__(
@@ -151,10 +144,7 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Duration of the longest call so far, by transaction, in seconds.
-
-        Before the first call it is the median duration in the load.
-        """
+        """Longest call so far in seconds, by transaction; before the first call, the load's median."""
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
@@ -167,10 +157,7 @@ class Rehearsal:
         """For each transaction, a list with the traced statements of each of its calls."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Start the process: copy the files, import the user's code and connect.
-
-        If this fails or takes longer than `limit_s` seconds, record the problem; there is no process.
-        """
+        """Start a process that copies and connects. Record a problem if it fails or exceeds `limit_s`."""
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -225,10 +212,9 @@ class Rehearsal:
         return True
 
     def _next(self, took_s: float) -> str | None:
-        """Return the transaction to call next; None if each was called often enough.
+        """Return the transaction to call next, quick ones first; None if each was called often enough.
 
-        Quick transactions come first, in turn. `took_s` is the time since the first call, in seconds: after
-        CALLS_S, fewer calls are enough.
+        Fewer calls are enough if `took_s`, the seconds since the first call, exceeds CALLS_S.
         """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
@@ -272,10 +258,7 @@ _started: list[tuple[Calls, Tracer]] = []
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
-    """Copy the files from `where` to `copy` and connect to the copy. Return the names of the transactions.
-
-    All connections of this process are traced from now on. Raises SqlstressError if the files are too large.
-    """
+    """Copy files from `where`, connect and return the transactions. Raise if the files are too large."""
     # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
@@ -307,10 +290,10 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
-    """Return the suspicions in the calls of each transaction, each once with the number of its calls.
+    """Return each suspicion in the calls once, with the number of calls.
 
-    `traced` has the calls by transaction; a call is the sequence of its traced statements. A suspicion is
-    left out if each call holds the same lock around the two statements.
+    `traced` has the calls, as sequences of statements, by transaction. A suspicion is left out if each call
+    holds the same lock around the two statements.
     """
     all_calls = [call for calls in traced.values() for call in calls]
     pairs, columns = copies(all_calls), unchanged_columns(all_calls)
@@ -326,8 +309,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
                 counts[name, *key] += 1
-    # A row that is claimed and released in only one call may be a work item, and not a lock: calls of the
-    # transaction claim a lock each time. So the guards of a single call do not count.
+    # The guards of a single call do not count: a row claimed in one call may be a work item, not a lock.
     return tuple(
         Sighting(
             SUSPICION,

@@ -1,7 +1,4 @@
-"""Worker's part of a trial with the user's own work.
-
-It draws operations at random, in proportion to their weights. Each operation is a call of a function.
-"""
+"""Worker's part of a trial with the user's own work: random operations by weight, each a function call."""
 
 from __future__ import annotations
 
@@ -47,10 +44,9 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window, by kind of operation and error.
+    """Durations of failed operations that ended in the window, the time in which operations count.
 
-    The window is the time in which operations count. A chunk is a batch of operations that the timed loop
-    runs; their begin and end times ("stamps") are known only after the chunk.
+    A chunk is a batch of operations; their begin and end times ("stamps") are known only after the chunk.
     """
 
     def __init__(self) -> None:
@@ -75,9 +71,9 @@ class FailureTimes:
         self._pending.clear()
 
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
-        """Return (kind, error, durations, largest duration in ns) for each kind and error.
+        """Return (kind, error, durations by histogram bucket, largest duration in ns) of failed operations.
 
-        The durations are counts by bucket of the histogram. The error is "" for errors beyond MAX_KINDS.
+        The error is "" for errors beyond MAX_KINDS.
         """
         return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
@@ -85,8 +81,8 @@ class FailureTimes:
 class UserSource:
     """Base class that draws the operations of a worker.
 
-    A subclass sets `calls`, and implements `was_busy`. An exception of an operation ends the worker, unless
-    `was_busy` returns True: the operation failed because a lock was not released in time.
+    A subclass sets `calls`, and implements `was_busy`: whether an exception means that a lock was not
+    released in time, so that the operation failed. Any other exception ends the worker.
     """
 
     acknowledges = False
@@ -94,10 +90,7 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weight of each kind of operation, by its name.
-
-        `salt` is part of the seed of the random numbers, so that trials of a case differ.
-        """
+        """Draw kinds by `weights`. `salt` is part of the random seed, so that trials of a case differ."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
@@ -108,10 +101,7 @@ class UserSource:
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Return an argument for each operation of a chunk. This runs outside of the measured times.
-
-        `picks` has the kind of each operation, as an index of `kinds`.
-        """
+        """Return an argument for each operation, by kind index in `picks`. The time is not measured."""
         return picks
 
     def was_busy(self, error: Exception) -> bool:
@@ -148,10 +138,7 @@ class UserSource:
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of the failed operations of a finished chunk.
-
-        Nothing else is recorded: sqlstress does not know the data that the user's operations write.
-        """
+        """Record the durations of failed operations in a finished chunk. The data written is not known."""
         self.failures.fold(stamps)
 
     def findings(self) -> Findings:

@@ -1,7 +1,4 @@
-"""Splitting of SQL files into statements and tokens.
-
-Semicolons in strings, quoted names, comments and triggers do not end a statement.
-"""
+"""Splitting of SQL files into statements, even with semicolons in strings, names, comments and triggers."""
 
 from __future__ import annotations
 
@@ -108,7 +105,7 @@ def tokens(
 ) -> Iterator[Token]:
     """Yield the tokens of a text, from offset `start` to `end`.
 
-    Raises UsageError, with the position in `file`, for a string that is never closed or a NUL character.
+    Raise UsageError, with the position in `file`, for an unclosed string or a NUL character.
     """
     for token in dialect.tokens(text, start, end):
         if token.kind == "other" and token.text in dialect.quotes:
@@ -124,7 +121,7 @@ def split_statements(
 ) -> Iterator[Statement]:
     """Yield the statements of a text; the last semicolon is optional.
 
-    Raises UsageError, with the position, if the text cannot be split or a statement cannot run on the target.
+    Raise UsageError, with the position, if the text cannot be split or a statement cannot run on the target.
     """
     place = Position(file, 1, 1)
     line_offset = 0
@@ -171,8 +168,7 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# SQL that a PostgreSQL server would accept, but that would change more than the schema of the measurement, or
-# is specific to SQLite. It is refused before the load.
+# Refusal of SQL that is specific to SQLite, or would change more of a server than the trial's schema.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}

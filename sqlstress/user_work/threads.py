@@ -1,7 +1,4 @@
-"""Threads of the user's code: their state, as far as their frames show it, and reports before new ones start.
-
-A thread runs, sleeps, or waits for other threads.
-"""
+"""State of the user's threads: running, sleeping or waiting; and notice before a thread starts."""
 
 from __future__ import annotations
 
@@ -21,20 +18,14 @@ _WAITING = tuple(
     str(Path(sysconfig.get_paths()["stdlib"], name))
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
-"""Paths of modules whose functions wait for other threads: a thread in these functions waits.
-
-A thread that waits for a lock of the database is in other code, so it counts as running.
-"""
+"""Modules whose functions wait for threads. A thread waiting for a database lock counts as running."""
 STARTING_FUNCTIONS = {"start", "submit"}
 """Functions in the modules of _WAITING that start work in another thread, and do not wait for that work."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def other_threads_running(threads: Container[int] | None = None) -> bool:
-    """Return whether another thread is running now: it neither sleeps nor waits for other threads.
-
-    If `threads` is given, only these threads count.
-    """
+    """Return whether another thread, of `threads` if given, neither sleeps nor waits for other threads."""
     return any(
         not (_waits(frame) or _sleeps(frame))
         for thread, frame in _other_frames()
@@ -90,7 +81,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def on_thread_start(tell: Callable[[bool], None]) -> None:
-    """Register `tell`: call it before each start of a thread, and before an executor gets a task.
+    """Call `tell` before each start of a thread, and before an executor gets a task.
 
     The argument of `tell` is whether two threads may run at the same time. Methods of the standard library
     are replaced, because Python 3.11 has no audit event for the start of a thread.
@@ -134,10 +125,7 @@ def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code objects of our functions that replace methods of the standard library which start threads.
-
-They are skipped when frames are examined.
-"""
+"""Code objects of our wrappers of thread-starting methods; skipped when frames are examined."""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:
@@ -153,10 +141,7 @@ def _waits(frame: FrameType | None) -> bool:
 
 
 def under_way(frame: FrameType | None) -> list[str]:
-    """Return the names of the innermost functions that belong to modules of _WAITING, innermost first.
-
-    Empty if the innermost function is in other code: the thread does not wait.
-    """
+    """Return the innermost functions' names if they wait for threads, innermost first; otherwise empty."""
     names = []
     while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):
         if frame.f_code not in WRAPPER_CODES:

@@ -1,8 +1,8 @@
 """Rows that a statement will write, and their new values.
 
-They are found before the statement runs, by a query with the condition of the statement: `UPDATE job SET done
-= 1 WHERE id = 7` writes the rows of `SELECT id FROM job WHERE id = 7`. For statements that are not
-understood, such as UPDATE ... FROM, the rows are unknown.
+A query with the statement's condition finds the rows beforehand: `UPDATE job SET done = 1 WHERE id = 7`
+writes the rows of `SELECT id FROM job WHERE id = 7`. The rows of other forms, such as UPDATE ... FROM, are
+unknown.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows that a statement reads or writes.
-
-If there are more, its rows count as unknown, because the statement does not address single rows.
-"""
+"""Maximum number of rows of a statement. If there are more, the rows count as unknown."""
 _NOW_TOLERANCE_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
@@ -55,12 +52,11 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return two facts for each column that an UPDATE sets, by column.
+        """Return, by column that an UPDATE sets, whether all rows already have the new value, and that value.
 
-        The first is whether all its rows already have the new value, the second is the new value (of several
-        rows, the smallest). Empty if the statement is not understood.
+        If the rows have several new values, the smallest is returned. Empty if the statement is not
+        understood.
         """
-
         source = _parse_change(sql)
         if not source or not (values := _parse_sets(source.sets)):
             return {}
@@ -77,10 +73,7 @@ class WrittenTable:
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT will add, and existing rows with the same keys.
-
-        None if the rows are not known.
-        """
+        """Return the rows that an INSERT will add, and existing rows with equal keys; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -104,10 +97,7 @@ class WrittenTable:
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return all words in CHECKs of the table, and in its triggers that may raise an error.
-
-        Among these words are the columns whose values can be refused.
-        """
+        """Return all words, such as columns, in the CHECKs and in the triggers that may raise an error."""
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
@@ -175,10 +165,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the text values of conditions `column = 'value'` that are joined by AND.
-
-    `tokens` are those after WHERE.
-    """
+    """Yield the texts in conditions `column = 'value'` joined by AND. `tokens` begin after WHERE."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # This parenthesis groups conditions.
@@ -236,10 +223,7 @@ class _ChangeParts(NamedTuple):
 
 
 def _single_table_source(sql: str) -> str:
-    """Return the text after FROM in a query of a single table; empty for other queries.
-
-    Queries with GROUP BY, HAVING or LIMIT are excluded, because they do not return each row.
-    """
+    """Return the text after FROM if a query returns each row of a single table; otherwise empty."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -250,10 +234,7 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words in the CHECKs of a table, or all words of a trigger that may raise an error.
-
-    `kind` is "table" or "trigger", and `text` the SQL that created it.
-    """
+    """Yield the words in the CHECKs of a table, or all words of a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
@@ -306,10 +287,7 @@ def _parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and SQL of a query that returns the rows to insert.
-
-    None if the statement is not understood.
-    """
+    """Return the columns that an INSERT names, and a query for its rows; None if it is not understood."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")

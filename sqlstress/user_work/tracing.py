@@ -1,12 +1,9 @@
 """Tracer: records the statements of this process, with the tables and columns that they read and write.
 
-When a statement begins, SQLite's trace callback gets its SQL. Then the tracer runs EXPLAIN with this SQL on
-the same connection, so that SQLite prepares the statement again. SQLite reports each table and column that
-the statement reads or writes to the authorizer callback. Because it is the same connection, its views,
-temporary tables and functions are known. The tracer also runs each query again, to see its first row.
-
-All this is slow, so it is used for a few calls and not in a measurement. Connections of sqlite3 and apsw are
-traced.
+SQLite's trace callback reports the SQL of each statement. The tracer then runs EXPLAIN with the SQL on that
+connection, which knows its views, temporary tables and functions. SQLite prepares the statement again, and
+reports each table and column to the authorizer callback. Queries are also run again, to see their first row.
+All this is slow, so it is not used in a measurement. Connections of sqlite3 and apsw are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -66,10 +63,7 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Pattern of the statements for which EXPLAIN is run.
-
-Statements that change the schema are excluded, because preparing them has side effects.
-"""
+"""Pattern of the statements to EXPLAIN. Schema changes are excluded: preparing them has side effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
@@ -126,10 +120,7 @@ class Tracer:
         self.call: list[TracedStatement] = []
         """Statements of the current call, since the last `begins_call`."""
         self.place = ""
-        """Position of the next statement, such as "a.sql:3". The caller sets it, if it knows the position.
-
-        Not used after `tells_lines_of`.
-        """
+        """Position of the next statement, such as "a.sql:3", if the caller knows it. See `tells_lines_of`."""
         self._frames: UserFrames | None = None
         self.is_shared = False
         """Whether the trace of any connection has ended, because several threads used it at once."""
@@ -158,10 +149,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def tells_lines_of(self, folder: Path) -> None:
-        """Start to record the line of the user's code that runs each statement.
-
-        `folder` contains the user's code.
-        """
+        """Record the line of the user's code, below `folder`, that runs each statement."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -173,8 +161,7 @@ class Tracer:
     def _follow(self, connection: sqlite3.Connection) -> None:
         followed = TracedConnection(self, Sqlite3Connection(connection))
         connection.set_authorizer(followed.authorize)
-        # The authorizer waits for Python's lock, as the trace does, and could deadlock in the same way. So it
-        # ends together with the trace.
+        # The authorizer ends with the trace: it waits for Python's lock, too, so it could deadlock.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -186,8 +173,7 @@ class Tracer:
         connection.authorizer = followed.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # `source` is a cursor; or the connection, if the connection begins or commits as a context
-            # manager.
+            # `source` is a cursor, or a connection that begins or commits as a context manager.
             followed.begins(getattr(source, "expanded_sql", sql))
             return True
 
@@ -199,10 +185,7 @@ class Tracer:
 
 
 class ForkReports:
-    """Reports from forked processes: statements that they run on connections of this process.
-
-    Each report goes through a pipe to this process.
-    """
+    """Pipe for reports from forked processes about the statements that they run on our connections."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -232,10 +215,7 @@ class FileLocks:
         self._lock_count = 0
 
     def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        """Handle an audit event: record a lock or unlock of a file.
-
-        The event comes before the call. The call will succeed, because no other process uses these files.
-        """
+        """Record a lock or unlock before its call, which will succeed: no other process uses the files."""
         if event not in (*self._UNIX, self._WINDOWS):
             return
         descriptor = args[0]  # The event has the descriptor, even if the code passed a file object.
@@ -264,10 +244,7 @@ class RandomValues:
     """Random values that a call draws from the operating system: by os.urandom, secrets or uuid4."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Range of the lengths, in bytes, of values that are recorded.
-
-    Shorter values may be drawn twice by chance; longer values are not used to identify a row or a call.
-    """
+    """Lengths in bytes of recorded values: shorter ones may repeat by chance, longer ones are ignored."""
     _MOST = 10_000
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
@@ -276,10 +253,7 @@ class RandomValues:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Record values from now on: replace the functions that draw them.
-
-        Code that has imported a function before keeps the original.
-        """
+        """Replace the functions that draw values. Code that imported one earlier keeps the original."""
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
@@ -302,10 +276,7 @@ class TracedConnection:
         self._events: Events = []
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement.
-
-        If so, authorizer events are kept, and it is not traced.
-        """
+        """Whether the tracer itself runs a statement, to keep its authorizer events and not trace it."""
         self._transaction = self._snapshot = 0
         self._file: str | None = None
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
@@ -393,10 +364,7 @@ class TracedConnection:
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether the connection has an open query, which keeps its snapshot.
-
-        If so, SQLite refuses a checkpoint on the connection.
-        """
+        """Return whether the connection has an open query, during which SQLite refuses a checkpoint."""
         try:
             self._connection.rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # Of sqlite3 or apsw.
@@ -424,8 +392,7 @@ class TracedConnection:
         return WrittenTable(table, self._keys_of(table), self._connection.rows)
 
     def _explain(self, sql: str) -> Events:
-        # Cached by SQL, because only preparing a statement causes events, and a library with a statement
-        # cache prepares the same SQL only once.
+        # Cached by SQL: only preparing causes events, and a library with a statement cache prepares once.
         if sql not in self._events_by_sql:
             self._events.clear()
             self._connection.rows(f"EXPLAIN {sql}", 1)
@@ -437,9 +404,9 @@ class TracedConnection:
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
-        """Return whether a query seems to return only some of its rows, by ORDER BY or LIMIT.
+        """Return whether ORDER BY or LIMIT seems to hide rows of a query.
 
-        A LIMIT that is not reached does not count: an ORM uses LIMIT 2 in `get` to see that the row is
+        A LIMIT that is not reached does not count: `get` of an ORM uses LIMIT 2 to see that the row is
         unique.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
@@ -449,10 +416,7 @@ class TracedConnection:
         return len(self._connection.rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return the direct write of a statement, without those of triggers; None if there is none.
-
-        `events` are those of the authorizer. An event of a trigger has the name of the trigger at the end.
-        """
+        """Return the statement's own write, without writes of triggers; None if there is none."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -534,10 +498,7 @@ class TracedConnection:
         return self._file, name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of each unique key of a table, that of the primary key first.
-
-        The first set is empty if the table has no primary key.
-        """
+        """Return the columns of each unique key. The primary key comes first; empty if there is none."""
         if table not in self._keys:
             columns = self._connection.rows(
                 f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk"

@@ -31,16 +31,12 @@ MOST = 4 << 20
 LOCK_TIMEOUT_MS = 15_000
 """Busy timeout of sqlstress's own connections to the database, in ms.
 
-It is long, because transactions of the user's code may hold a lock for seconds. It is shorter than a minute,
-because a transaction that takes a minute counts as hung.
+It is long, because the user's transactions may hold a lock for seconds; after a minute they count as hung.
 """
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the case of a driver, of which the cases for each concurrency and rate are copies.
-
-    Raises UsageError, also if the user's file cannot be used.
-    """
+    """Return the case of a driver, to copy for each concurrency and rate. Raise UsageError if unusable."""
     # Imported here, because --help and the reading of reports do not need to start processes.
     from sqlstress.experiments.app import user_file
 

@@ -1,12 +1,12 @@
 """Ledger: proof that acknowledged commits of the user's code are in the database (--ledger).
 
-Sqlstress adds a row to each transaction before it commits. SQLite's trace reports a COMMIT before it runs, so
-that the row belongs to the same transaction. A profile function observes the call that commits: if the call
-returns, the commit is acknowledged, and the number of the row is appended to a file. That file survives if
-the process is killed. After the load, each number in the file must have its row in the database.
+SQLite's trace reports a COMMIT before it runs, and sqlstress adds a row to the transaction. A profile
+function observes the call that commits: if it returns, the commit is acknowledged, and the row's number is
+appended to a file, which survives a kill. After the load, each number in the file must have its row in the
+database.
 
-Some transactions get no row, and are only counted: single statements in autocommit mode, and transactions
-that may have written only to other, attached databases.
+Single statements in autocommit mode get no row, nor do transactions that may have written only to attached
+databases: they are only counted.
 
 Sources: https://www.sqlite.org/c3ref/trace_v2.html, https://docs.python.org/3/library/sys.html#sys.setprofile
 """
@@ -75,10 +75,7 @@ class Ledger:
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Start to observe the calls of this thread, unless it is observed already.
-
-        Return False if the thread has another profile function, so that it cannot be observed.
-        """
+        """Observe this thread's calls. Return False if it has another profile function already."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
@@ -101,10 +98,7 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append the numbers of acknowledged commits to the file.
-
-        Nothing is written after the first incomplete write, because later numbers would be misaligned.
-        """
+        """Append numbers of acknowledged commits, until an incomplete write misaligns the file."""
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
@@ -134,8 +128,7 @@ class CommitRecorder:
         if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
-            # ROLLBACK TO removes the row if the savepoint is older than the row. The next COMMIT adds a new
-            # row in any case.
+            # ROLLBACK TO may have removed the row, so the next COMMIT adds a new one in any case.
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
@@ -153,10 +146,7 @@ class CommitRecorder:
             self._ledger.commits(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number.
-
-        Return 0 without a row if other databases are attached: the transaction may have written only to them.
-        """
+        """Insert a row and return its number; 0 if the write may have been only to attached databases."""
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:
@@ -166,11 +156,7 @@ class CommitRecorder:
         return number
 
     def ended(self, returned: bool | None) -> None:
-        """Handle the end of a call that commits.
-
-        `returned` is whether the call returned without an exception; None if not known, because a library in
-        C made the call. If not known, the row is looked up.
-        """
+        """Handle the end of a committing call. `returned` is None if C code hides whether it raised."""
         committed, self._committing = self._committing, []
         if returned is None:
             committed = [number for number in committed if self._is_there(number)]
@@ -194,10 +180,7 @@ class CommitRecorder:
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Handle the end of a transaction that has ended since the last statement, if there was any.
-
-        If it changed rows and was not rolled back, but has no row of the ledger, it counts as unproved.
-        """
+        """Count a transaction that has ended as unproved if it changed rows and got no row of the ledger."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

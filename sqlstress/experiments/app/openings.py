@@ -1,7 +1,4 @@
-"""Shared memory in which the workers of a trial coordinate their calls of the user's function `connect`.
-
-All workers call `connect` at the same time, and count in how many of them it failed.
-"""
+"""Shared memory by which the workers call the user's `connect` at the same time, and count its failures."""
 
 from __future__ import annotations
 
@@ -15,17 +12,11 @@ PATIENCE_S = 10.0
 """Maximum time that a worker waits for the other workers, before connect and after a failure, in seconds."""
 _LOOK_S = 0.01
 _START_LOOK_S = 0.0005
-"""Seconds between two looks at the other workers' states before connect.
-
-So all workers call connect within this time of each other.
-"""
+"""Seconds between looks at other workers' states, and so between their calls of connect."""
 
 
 class Openings:
-    """States of the workers in shared memory, one word for each.
-
-    A state is 0 (still preparing), _READY (about to connect), CONNECTED or NOT_CONNECTED.
-    """
+    """States of the workers in shared memory: 0 (preparing), _READY, CONNECTED or NOT_CONNECTED."""
 
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")
@@ -42,10 +33,7 @@ class Openings:
             time.sleep(_START_LOOK_S)
 
     def failed(self) -> int:
-        """Wait until connect has ended in all workers, and return the number of workers in which it failed.
-
-        Wait at most for PATIENCE_S.
-        """
+        """Return the number of workers in which connect failed, once it ended in all, or after PATIENCE_S."""
         deadline = time.monotonic() + PATIENCE_S
         while {0, _READY} & {*self._words.tolist()} and time.monotonic() < deadline:
             time.sleep(_LOOK_S)

@@ -1,6 +1,6 @@
 """The user's Python file: its declarations, calls of its functions in child processes, and leftover threads.
 
-Declarations are functions with a decorator such as @transaction, which gives them a role.
+A declaration is a function with a decorator such as @transaction, which gives it a role.
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ class Declarations(NamedTuple):
     """For each check, by name, whether it runs only after all processes have ended."""
 
     def connected(self, address: str) -> Any:
-        """Call the user's function `connect`, if declared, and return the argument of the transactions.
-
-        The argument is the result of `connect`; without `connect`, the address of the database.
-        """
+        """Return the transactions' argument: the result of `connect`, else the database's address."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -132,10 +129,9 @@ class SentDeclarations(NamedTuple):
 
 
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
-    """Return the declarations of a file. Raises UsageError if it is unusable, even if it ends the process.
+    """Return the declarations of a file. Raise UsageError if it is unusable, even if it ends the process.
 
-    `tries_connect` also calls @connect. The file gets the address of a database that does not exist, of a
-    kind that matches the driver.
+    `tries_connect` also calls @connect, with an address of the driver's kind that does not exist.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
@@ -167,11 +163,7 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database `place` for the workers, after the user's setup.
-
-    `roles` are those that the file declares. Raises UsageError if there was a setup, and the database is
-    empty.
-    """
+    """Prepare the database `place` after the user's setup. Raise UsageError if a setup left it empty."""
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "
@@ -181,11 +173,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call setup or connect of the user's file in another process. Return the roles that the file declares.
+    """Call the setup or connect of the user's file in another process, and return the declared roles.
 
-    `what` is SETUP or CONNECT. Connect is called before the load, because it may change the database: the
-    change is not reported as one during the load. Each of the two runs in a process of its own, as in a
-    worker: an ORM may refuse to be bound to a database twice. Raises UsageError if the function fails.
+    `what` is SETUP or CONNECT. Connect is called before the load, so that its changes are not reported as
+    changes during the load. Each runs in its own process, as in a worker: an ORM may refuse to be bound to a
+    database twice. Raise UsageError if the function fails.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -199,10 +191,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call setup or connect of the user's file in this process. Return the roles that the file declares.
-
-    After connect, finish is called. Raises UsageError if a function fails.
-    """
+    """Call setup, or connect and finish, in this process. Return the roles, or raise UsageError."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -228,10 +217,9 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file, which can only open the trial's database.
+    """Prepare this process for the user's file, and return the guard that refuses other databases.
 
-    Return the guard that refuses other databases. With `allow_others`, the guard only refuses `original`, the
-    user's database of which the trial has a copy.
+    With `allow_others`, the guard only refuses `original`, the user's database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -245,7 +233,7 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 def unfinished_threads() -> list[str]:
     """Wait up to MAX_ENDING_S for the user's threads, and return the names of threads that still run.
 
-    Daemon threads do not count. Such threads would keep this process from ending. If there are any, another
+    Daemon threads do not count: the others would keep this process from ending. If there are any, another
     thread is started, which ends this process when the main thread ends.
     """
     deadline = time.monotonic() + MAX_ENDING_S
@@ -287,9 +275,6 @@ def _begin_fork() -> None:
 
 
 def leave_if_forked() -> None:
-    """End this process if it is a fork that has returned from the user's code.
-
-    Otherwise it would use the pipes and connections of its parent.
-    """
+    """End this process if it is a fork: it would use the pipes and connections of its parent."""
     if _forked:
         os._exit(0)

@@ -1,13 +1,11 @@
 """Effective settings of the connections that the user's code opens, read without changing that code.
 
-Python reports each sqlite3 connection to an audit hook, but before the connection is usable. So the hook
-installs a profile function, which runs at the next event of that thread and removes itself. At that time
-`connect` has returned, and the user's code has not used the connection yet.
+Python reports each sqlite3 connection to an audit hook before the connection is usable. The hook installs a
+profile function, which runs when `connect` has returned, before the user's code uses the connection.
 
-From then on, SQLite's trace reports the first statements of the connection. They show how transactions begin,
-and when written data is committed. At the first such commit the settings are read; if a PRAGMA runs later,
-they are read again at the next commit. The trace callback itself reads them, while the statement is about to
-run. It uses PRAGMAs that read nothing from the database, so that they wait for no lock and take no snapshot.
+SQLite's trace then reports the connection's first statements, which show how transactions begin and when data
+is committed. The settings are read at the first commit, and again after a later PRAGMA. The trace callback
+reads them by PRAGMAs that read nothing from the database, so that they wait for no lock and take no snapshot.
 
 The settings of connections to a server are read once, at the end, from connections that are idle.
 
@@ -153,10 +151,7 @@ class WatchedConnection:
                 self.look(self.shared)
 
     def traits(self, file: str) -> dict[str, str]:
-        """Return the settings and observations as text, by name of the trait.
-
-        `file` is the trial's database.
-        """
+        """Return settings and observations as text, by trait. `file` is the trial's database."""
         database = database_name(self.file, file)
         level = self.answers["synchronous"]
         return {
@@ -176,10 +171,7 @@ class WatchedConnection:
 
 
 class FileWatch:
-    """Observer of all sqlite3 connections of this process.
-
-    Python cannot remove its audit hook, so the process must end after the work.
-    """
+    """Observer of this process's sqlite3 connections. Its audit hook stays until the process ends."""
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
         """`file` is the trial's database. If there is a ledger, it gets all connections to this file."""
@@ -201,21 +193,18 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe the statements of a connection that the user's code has not used yet.
-
-        `seen` gets the observations; None if the process has too many connections.
-        """
+        """Observe a new connection. `seen` gets observations; None if there are too many connections."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
-        looks = _statement_handler(connection, seen) if seen else None
+        handle = _statement_handler(connection, seen) if seen else None
 
         def begins(sql: str) -> bool:
-            lasts = looks is not None and looks(sql)
+            wants_more = handle is not None and handle(sql)
             if followed:
                 # Last, because the ledger takes the thread's next profile event as the result of the COMMIT.
                 followed.begins(sql)
-            return lasts or followed is not None
+            return wants_more or followed is not None
 
         def ends() -> None:
             if seen:
@@ -224,7 +213,7 @@ class FileWatch:
             if followed:
                 followed.is_shared()
 
-        if looks or followed:
+        if handle or followed:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
@@ -241,10 +230,7 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of the connections to the trial's database, by name.
-
-        If connections differ, the text has all values, separated by " / ". Empty if none was seen.
-        """
+        """Return settings for the trial's database by name. Different values are separated by " / "."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Prefer connections with a commit: the settings of the others do not matter for any commit.
@@ -261,10 +247,7 @@ class FileWatch:
 
 
 def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
-    """Return a function that handles the first statements of a connection.
-
-    Its argument is a statement that is about to run. It returns whether it needs further statements.
-    """
+    """Return a handler of a connection's next statement; the handler returns whether it needs more."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
@@ -275,8 +258,7 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
         seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
-        # Read the settings at the first statement that is no setting, and again at a commit: some libraries
-        # run a query before they make their settings.
+        # Read again at a commit: some libraries run a query before they make their settings.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits
             with suppress(sqlite3.Error):
@@ -287,26 +269,19 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row of a statement as a tuple, regardless of the user's row factory.
-
-    Return (None, None, None) if there is no row.
-    """
+    """Return the first row, regardless of the row factory; (None, None, None) if there is none."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # The main database comes first. Not pragma_database_list, because a SELECT would start a read
-    # transaction.
+    # Not by pragma_database_list: a SELECT starts a read transaction. The main database comes first.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
 def database_name(name: str, file: str) -> str:
-    """Return the trait "database" of a connection to the file `name`; `file` is the trial's database.
-
-    It is HERE, ":memory:", INSIDE and a name within the trial's folder, or another path.
-    """
+    """Return the trait "database": HERE for `file`, ":memory:", INSIDE and a name, or another path."""
     if not name:
         return ":memory:"
     with suppress(OSError):  # The file does not exist.
@@ -319,8 +294,7 @@ def database_name(name: str, file: str) -> str:
     return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# Connections to a server. A library in C opens them, and Python has no hook for that. So only connections
-# that are still open at the end are seen.
+# Connections to a server that are open at the end. Python has no hook for the C library that opens them.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -341,10 +315,7 @@ class ServerWatch:
     """Observer of this process's psycopg connections. It reads their settings once, at the end."""
 
     def __init__(self, address: str) -> None:
-        """Read the initial settings of a session on the server with this address.
-
-        Raises EnvironmentFailure if no connection is possible.
-        """
+        """Read the initial settings of a server session. Raise EnvironmentFailure if it cannot connect."""
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
@@ -354,10 +325,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of connection, with its count.
-
-        If no connection was seen, return a sighting with the initial settings of a session.
-        """
+        """Return a counted sighting per kind of connection, or the initial settings if there is none."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -367,8 +335,7 @@ class ServerWatch:
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the trial's schema, by name.
 
-        If connections differ, the text has all values, separated by " / ". If no connection was seen, return
-        only the settings that no session can change.
+        Different values are separated by " / ". Without connections, only fixed settings are returned.
         """
         here = [session for session in self._sessions if self._is_here(session)]
         if not here:
@@ -401,8 +368,7 @@ def open_connections() -> Iterator[Any]:
 
     gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
     for candidate in gc.get_objects():
-        # Not isinstance, because it asks an object for its __class__: a user's proxy returns that of its
-        # target.
+        # Not isinstance, because it uses an object's __class__, which a user's proxy may override.
         if issubclass(type(candidate), psycopg.Connection | psycopg.AsyncConnection) and not candidate.closed:
             yield candidate
 
@@ -410,8 +376,8 @@ def open_connections() -> Iterator[Any]:
 def _answers(connection: Any) -> Answers | None:
     """Return the settings of a connection; None if it cannot answer, for example during a query.
 
-    The query uses psycopg's low-level connection, which neither begins a transaction nor applies the user's
-    row factory. A failed transaction is rolled back first, because the user's code no longer continues it.
+    psycopg's low-level connection neither begins a transaction nor applies the user's row factory. A failed
+    transaction is rolled back first, because the user's code no longer continues it.
     """
     from psycopg.pq import ExecStatus, TransactionStatus
 

@@ -128,17 +128,10 @@ class AppWork(UserWork):
         ]
         if not costs:
             return tuple(sightings)
-        opening = self._opening_traits(pulse)
-        return tuple(
-            replace(sighting, traits={**sighting.traits, **opening}) if sighting in costs else sighting
-            for sighting in sightings
-        )
+        return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the number of schema objects, and the time to open the file and read the schema.
-
-        Empty if the file cannot be read. The shortest of three times counts: others may wait.
-        """
+        """Return the number of schema objects and the least of three opening times; empty if unreadable."""
         times_s, objects = [], 0
         try:
             for _ in range(3):
@@ -153,10 +146,9 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings. Mark connections whose foreign keys are off although tables declare some.
+        """Return the sightings, with marks where foreign keys are off although tables declare some.
 
-        The parent process reads the schema, because a worker must not open the file itself: closing the file
-        would release the locks that the user's library holds in that process.
+        A worker must not open the file itself: closing it would release the locks of the user's library.
         """
         without_keys = [
             sighting
@@ -166,12 +158,7 @@ class AppWork(UserWork):
         ]
         if not without_keys or not self._declares_keys(pulse):
             return tuple(sightings)
-        return tuple(
-            replace(sighting, traits={**sighting.traits, "foreign_keys": DECLARED})
-            if sighting in without_keys
-            else sighting
-            for sighting in sightings
-        )
+        return _with_traits(sightings, without_keys, {"foreign_keys": DECLARED})
 
     def _declares_keys(self, pulse: Pulse) -> bool:
         """Return whether tables of the database declare foreign keys; False if the schema cannot be read."""
@@ -184,10 +171,9 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Yield the results of app's own checks.
+        """Yield app's own checks: the ledger, deleted files, and use of the trial's database.
 
-        They check that the application used the database of the trial (otherwise the user's checks would
-        prove nothing), that no file of it was deleted while in use, and the ledger.
+        If the application used another database, the user's checks would prove nothing.
         """
         all_sightings = [
             sighting for outcome in outcomes if outcome.findings for sighting in outcome.findings.sightings
@@ -261,23 +247,28 @@ class AppWork(UserWork):
         )
 
 
+def _with_traits(
+    sightings: Sequence[Sighting], changed: Sequence[Sighting], traits: dict[str, str]
+) -> tuple[Sighting, ...]:
+    return tuple(
+        replace(sighting, traits={**sighting.traits, **traits}) if sighting in changed else sighting
+        for sighting in sightings
+    )
+
+
 _Mark = tuple[int, int, int]
 """Size, modification time in ns, and inode number of a file."""
 
 
 class FileSnapshot:
-    """Copy of the database's files as the user's setup left them, to restore them before the load.
+    """Copy of the files that the user's setup left, to restore them before the load.
 
-    Before the load several processes open the database: to read the schema, to run the checks, and to try the
-    user's connect. Each of them may recover, remove or create a WAL, so that the workers would find other
-    files.
+    Before the load, several processes open the database: to read the schema, run the checks and try the
+    user's connect. Each may recover, remove or create a WAL, so that the workers would find other files.
     """
 
     def __init__(self, where: Path) -> None:
-        """Copy the files of the folder `where`.
-
-        Raises EnvironmentFailure if there is not enough disk space.
-        """
+        """Copy the files of the folder `where`. Raise EnvironmentFailure if the disk is full."""
         self._where = where
         self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
         self._marks = _marks(where)
