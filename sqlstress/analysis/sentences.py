@@ -871,7 +871,16 @@ _NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged 
 
 
 @grave
-def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> str:
+def lost_locks(
+    *,
+    kind: str,
+    file: str,
+    count: int,
+    at: str | None = None,
+    holders: int = 0,
+    signs: bool = False,
+    written: bool | None = None,
+) -> str:
     if kind == "two libraries":
         return (
             f"Two SQLite libraries of one process, {at or 'sqlite3 and apsw'}, had the database open: "
@@ -889,9 +898,21 @@ def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> st
             "SQLite open it."
         )
     if kind == "deleted":
+        by_code = "the command, a script or other code deletes or moves it"
+        no_locks = "a process had lost its locks, so that SQLite deleted it too early"
+        cause = f"Possible causes: {by_code}, or {no_locks}."
+        if signs:
+            cause = f"Probable cause: {no_locks}."
+        elif holders:
+            locks = "a process still had its lock" if holders == 1 else f"{digits(holders)} still had locks"
+            cause = f"SQLite did not do that, because {locks}: {by_code}."
+        loss = {True: " Commits were written into it, and are lost.", None: ""}.get(
+            written, " Whether commits were lost was not seen: use --check."
+        )
         return (
-            f"Deleted while {plural(count, 'process')} had it open: {file}. A process had lost its locks. "
-            "What these processes commit is invisible to all others."
+            f"Deleted while {plural(count, 'process')} had it open: {file}. {cause} Never delete or move "
+            "-wal or -shm: SQLite recovers and removes them itself. What these processes commit is invisible "
+            f"to all others.{loss}"
         )
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "

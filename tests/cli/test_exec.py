@@ -138,6 +138,30 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
 
 
+REMOVES_LEFTOVERS = """
+import contextlib, os, sqlite3, sys, time
+for suffix in ("-wal", "-shm"):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(sys.argv[1] + suffix)
+db = sqlite3.connect(sys.argv[1], timeout=30)
+for _ in range(4):
+    with contextlib.suppress(sqlite3.Error), db:
+        db.execute("INSERT INTO log VALUES (1, 1)")
+    time.sleep(0.03)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+def test_command_that_deletes_the_wal_is_named_and_its_commits_are_lost(cli: Cli) -> None:
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, *PYTHON, REMOVES_LEFTOVERS, "{db}", options=options)
+    text = " ".join(said.out.split())
+    assert "SQLite did not do that, because" in text and "the command, a script or other code deletes" in text
+    assert "Never delete or move -wal or -shm" in text and "are lost" in text
+    assert said.code == 1 and "wrote into a deleted WAL" in said.err
+
+
 HELD = """
 import sqlite3, sys
 holder = sqlite3.connect(sys.argv[1], isolation_level=None)

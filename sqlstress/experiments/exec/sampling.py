@@ -18,7 +18,7 @@ from typing import Any
 from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
-from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 from sqlstress.user_work.source import PlainObservation
 
 if sys.platform != "win32":
@@ -44,7 +44,7 @@ class OpenFileSampler:
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
-            self._signs = LockSigns(self._database)
+            self._signs, self._wals = LockSigns(self._database), DeletedWals(self._database)
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
@@ -57,7 +57,7 @@ class OpenFileSampler:
         samples: list[PlainObservation] = [
             (MOMENTS, state, count, "", {}) for state, count in counts if count
         ]
-        return [*samples, *self._signs.observations()]
+        return [*samples, *self._signs.observations(), *self._wals.observations()]
 
     def _sample(self) -> None:
         while not self._ends.wait(EVERY_S):
@@ -71,6 +71,7 @@ class OpenFileSampler:
                 if any(file.name == self._database for file in files):
                     is_open = True
                     self._signs.add(process, parent, files)
+                    self._wals.add(process, files)
                 if original and any(file.identity == original for file in files):
                     self._flags[STRAYED] = 1
             if is_open:
@@ -186,6 +187,52 @@ class LockSigns:
         return [
             (LOST_LOCKS, kind, count, "", {"file": file, "at": at}) for (kind, at), count in kinds.items()
         ]
+
+
+class DeletedWals:
+    """Processes that use a deleted WAL. SQLite deletes a WAL only when no process has a lock on the database.
+
+    So if such a process still has its lock, a command or another program has deleted the WAL.
+    """
+
+    def __init__(self, database: str) -> None:
+        """`database` is a path without symbolic links."""
+        self._database, self._wal = database, f"{database}-wal"
+        self._users: set[int] = set()
+        self._holders: set[int] = set()
+        """Users of a deleted WAL that had a lock on the database."""
+        self._writers: set[int] = set()
+        """Users of a deleted WAL that was written after its deletion."""
+
+    def add(self, pid: int, files: Sequence[OpenFile]) -> None:
+        """Add a sample of a process that has the database open; `files` are its open files."""
+        wals = [file for file in files if file.is_deleted and file.name == self._wal]
+        if not wals:
+            return
+        self._users.add(pid)
+        descriptors = (file.number for file in files if file.name == self._database)
+        if any(shows_lock(Path(f"/proc/{pid}/fdinfo/{number}")) for number in descriptors):
+            self._holders.add(pid)
+        if any(wal.is_written_when_deleted for wal in wals):
+            self._writers.add(pid)
+
+    def observations(self) -> list[PlainObservation]:
+        """Return the numbers of users: with and without a lock, and with and without a later write."""
+        kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
+        return [
+            (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
+            for (has_lock, is_written), count in kinds.items()
+        ]
+
+
+def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
+    """Return the traits of an observation of users of a deleted WAL."""
+    return {
+        "file": "the WAL",
+        "at": "",
+        "lock": "held" if has_lock else "",
+        "written": "yes" if is_written else "no",
+    }
 
 
 def lists_locks(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -18,7 +18,7 @@ from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
 from sqlstress.experiments.exec.refusal import CURE
-from sqlstress.experiments.exec.sampling import REACHED, STRAYED
+from sqlstress.experiments.exec.sampling import REACHED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
 from sqlstress.report import Check
@@ -118,7 +118,9 @@ class ExecWork(UserWork):
                 raise
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        if count := len(self._lost):
+        found = [outcome.findings for outcome in outcomes if outcome.findings]
+        sightings = [Sighting(*seen) for findings in found for seen in findings.sightings]
+        if count := max(len(self._lost), writers_in(sightings)):
             example = f"{plural(count, 'process')} wrote into a deleted WAL"
             yield Check(FILES, "failed", count, count, (example,))
 
@@ -133,13 +135,22 @@ class ExecWork(UserWork):
         trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        if self._deleted:
-            traits = {"file": "the WAL", "at": ""}
-            lost = Sighting(LOST_LOCKS, DELETED, len(self._deleted), traits=traits)
-            trial = replace(trial, sightings=(*trial.sightings, lost))
+        deleted = self._deleted_wals(trial.sightings)
+        trial = replace(trial, sightings=(*trial.sightings, *deleted))
         if self._original:
             trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
         return super().complete(trial, pulse)
+
+    def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
+        """Yield users of deleted WALs that this process has seen, and the workers have not.
+
+        They have left the process group of their command. `sightings` are those of the workers.
+        """
+        seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
+        if (unseen := len(self._deleted) - seen) > 0:
+            is_written = len(self._lost) > writers_in(sightings)
+            traits = deleted_traits(has_lock=False, is_written=is_written)
+            yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
         """Yield observations of an unused copy and of changes to the original."""
@@ -161,6 +172,15 @@ class ExecWork(UserWork):
         """Kill processes that have left their process group, and processes of a worker that was killed."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
+
+
+def writers_in(sightings: Iterable[Sighting]) -> int:
+    """Return the number of processes that were seen to write into a deleted WAL."""
+    return sum(
+        sighting.count
+        for sighting in sightings
+        if sighting.what == DELETED and sighting.traits["written"] == "yes"
+    )
 
 
 def end_marked(name: str, value: str) -> int:
