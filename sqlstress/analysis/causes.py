@@ -385,8 +385,9 @@ RULES: tuple[Rule, ...] = (
         "duplicate-key",
         (1555, 2067, 2579),
         Facts(),
-        "A row with this key exists. Under load, two processes often insert the same key.",
-        "Use INSERT ... ON CONFLICT, or check and insert within one BEGIN IMMEDIATE transaction.",
+        "A row with this key exists. If one process alone (-c 1) does not fail, two had read the same value,"
+        " such as max(id), before either inserted its row.",
+        "Use BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1, or ON CONFLICT.",
     ),
     Rule(
         "foreign-key",
@@ -416,6 +417,7 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("unable to open database file", 14),
     ("locking protocol", 15),
     ("database schema has changed", 17),
+    ("unique constraint failed", 2067),
     ("constraint failed", 19),
     ("bad parameter or other api misuse", 21),
     ("file is not a database", 26),
@@ -426,7 +428,7 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("bus error", SIGBUS),
     ("sigbus", SIGBUS),
 )
-"""SQLite's messages in lower case, each with its primary result code."""
+"""SQLite's messages in lower case, each with its result code. Of two that fit, the first applies."""
 
 _NAME = re.compile(r"SQLITE_[A-Z_]+|\b[A-Z]+_[A-Z]+\b|\b[A-Z]{4,}\b")
 _NUMBER = re.compile(r"(?:^|[(\s:=#])(\d{1,4})(?=$|[)\s,.;:\]])")

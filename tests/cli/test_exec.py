@@ -162,6 +162,30 @@ def test_command_that_deletes_the_wal_is_named_and_its_commits_are_lost(cli: Cli
     assert said.code == 1 and "wrote into a deleted WAL" in said.err
 
 
+NEXT_NUMBER = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=30)
+number = db.execute("SELECT coalesce(max(number), 0) FROM invoice").fetchone()[0] + 1
+time.sleep(0.02)
+with db:
+    db.execute("INSERT INTO invoice VALUES (?)", (number,))
+"""
+
+
+def test_key_that_two_commands_insert_has_its_cause(cli: Cli) -> None:
+    Path("schema.sql").write_text("CREATE TABLE invoice (number INTEGER PRIMARY KEY);", encoding="utf-8")
+    options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=options)
+    text = " ".join(said.out.split())
+    assert 'failed with "UNIQUE constraint failed: invoice.number"' in text
+    assert "If one process alone (-c 1) does not fail" in text and "BEGIN IMMEDIATE before the SELECT" in text
+    said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=(*options, "-c", "1,2"))
+    text = " ".join(said.out.split())
+    assert "With one process it did not fail: two commands had read the same value" in text
+    said = exec_(cli, *PYTHON, NEXT_NUMBER.replace("+ 1", ""), "{db}", options=(*options, "-c", "1,2"))
+    assert "It also fails with one process, so it is no race" in " ".join(said.out.split())
+
+
 HELD = """
 import sqlite3, sys
 holder = sqlite3.connect(sys.argv[1], isolation_level=None)
