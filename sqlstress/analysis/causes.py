@@ -250,9 +250,10 @@ RULES: tuple[Rule, ...] = (
         "cannot-open",
         (14,),
         Facts(),
-        "The folder is missing or not writable, too many files are open, or a WAL database in a read-only"
-        " folder has no -shm file.",
-        "Check the path as the process sees it, and ulimit -n. immutable=1 opens a file without writers.",
+        "The folder is missing or not writable, too many files are open, or a WAL database is opened with"
+        " nolock=1, with vfs=unix-none, or in a read-only folder without its -shm file.",
+        "Check the path as the process sees it, and ulimit -n; remove nolock=1 and vfs=unix-none. immutable=1"
+        " opens a file without writers.",
     ),
     # Lost locks and damage.
     Rule(

@@ -532,7 +532,7 @@ _SUSPICIONS = {
     "maybe-guarded-by-stale-read": (
         "{name} reads {table} outside of the transaction that writes it. {steps} SQLite computes the new "
         "value, so no update is lost. But if the code checks first what it has read, such as a limit, repeat"
-        " the condition in the WHERE of the write."
+        " the condition in the WHERE of the write, or read after BEGIN IMMEDIATE."
     ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
@@ -896,6 +896,14 @@ def lost_locks(
             f"{plural(count, 'process')} had {file} open without any of SQLite's locks. Other code of the "
             f"process had opened and closed the file, which drops them (POSIX). {_NO_LOCKS} Let nothing but "
             "SQLite open it."
+        )
+    if kind == "no locks":
+        seen = f"{plural(count, 'process')} wrote to {file} without any of SQLite's locks"
+        cause = f"{at} opens the database without SQLite's locks." if at else f"{seen}."
+        return (
+            f"{cause} Such processes overwrite each other's changes and damage the file. Remove nolock=1 and "
+            "vfs=unix-none; immutable=1 is for files that nobody writes. If locks hang on a network share, "
+            "move the database to a local disk."
         )
     if kind == "deleted":
         by_code = "the command, a script or other code deletes or moves it"

@@ -34,6 +34,7 @@ with sqlite3.connect(os.environ["SQLSTRESS_DATABASE"]) as db:
 SOME = ("--alone", "--ops", "2", "--repeat", "1")
 """Enough commands, even if each is slow to start."""
 ADDING = (*PYTHON, ADD, "{n}", "{worker}", "{db}")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shell")
 
 
@@ -186,6 +187,40 @@ def test_key_that_two_commands_insert_has_its_cause(cli: Cli) -> None:
     assert "It also fails with one process, so it is no race" in " ".join(said.out.split())
 
 
+COUNTS = """
+import sqlite3, sys
+db = sqlite3.connect(f"file:{sys.argv[1]}?%s", uri=True, timeout=30, isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+db.executemany("INSERT INTO log VALUES (?, 1)", [(number,) for number in range(200_000)])
+db.execute("COMMIT")
+"""
+
+
+def counting(cli: Cli, *words: str, mode: str) -> str:
+    """Return the output for a program that writes long transactions."""
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--ops", "11", "--repeat", "1", "--max-failed", "99%", "--setup", "schema.sql")
+    said = exec_(cli, *words, options=("--alone", *options, "--journal-mode", mode))
+    return " ".join(f"{said.out} {said.err}".split())
+
+
+def test_program_that_takes_no_locks_is_named(cli: Cli) -> None:
+    Path("count.py").write_text(COUNTS % "nolock=1", encoding="utf-8")
+    text = counting(cli, sys.executable, "count.py", "{db}", mode="wal")
+    assert "count.py:3 (nolock=1) takes no locks" in text
+    text = counting(cli, sys.executable, "count.py", "{db}", mode="delete")
+    assert "count.py:3 (nolock=1) opens the database without SQLite's locks" in text
+
+
+@only_linux
+@pytest.mark.parametrize("vfs", ["unix", "unix-none", "unix-dotfile"])
+def test_writer_without_locks_is_seen_whatever_its_text_is(cli: Cli, vfs: str) -> None:
+    Path("count.py").write_text(COUNTS % "vfs={sys.argv[2][::-1]}", encoding="utf-8")
+    text = counting(cli, sys.executable, "count.py", "{db}", vfs[::-1], mode="delete")
+    assert "commands per s: " in text
+    assert ("wrote to kv.db without any of SQLite's locks" in text) == (vfs == "unix-none")
+
+
 HELD = """
 import sqlite3, sys
 holder = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -204,7 +239,6 @@ def test_cause_of_a_lock_error_follows_from_the_failed_line(cli: Cli) -> None:
     assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in text
 
 
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
 ADDS = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], 30, isolation_level=None)

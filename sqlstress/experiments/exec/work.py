@@ -14,20 +14,22 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
+from sqlstress.analysis.causes import code_in
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
-from sqlstress.experiments.exec.refusal import CURE
+from sqlstress.experiments.exec import ANSWER, ENDED, ESCAPED, MOMENTS, ORIGINAL, STDERR, UNUSED
+from sqlstress.experiments.exec.refusal import CURE, lockless_place
 from sqlstress.experiments.exec.sampling import REACHED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting
+from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ LONG_NS = 86_400 * NS_PER_S
 SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
+LOCKLESS_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
+"""Errors of SQLite in programs that use a database without locks: a WAL database refuses to be opened so."""
 LOOKS_ENOUGH = 50
 """Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
@@ -63,6 +67,8 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
+        self._is_wrong = False
+        """Whether a check of the data failed."""
         self._deleted: dict[int, int] = {}
         """Time of the last change of a deleted WAL at first sight, in ns, by process ID."""
         self._lost: set[int] = set()
@@ -129,12 +135,15 @@ class ExecWork(UserWork):
         # The checks that follow may change the files of the copy.
         self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
         self._copy_is_unread = self._original is not None and self._original.copy_is_unread
-        return super().verify(outcomes, pulse)
+        verdict = super().verify(outcomes, pulse)
+        self._is_wrong = verdict.status == "failed"
+        return verdict
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
+        trial = replace(trial, sightings=tuple(self._with_lockless(trial)))
         deleted = self._deleted_wals(trial.sightings)
         trial = replace(trial, sightings=(*trial.sightings, *deleted))
         if self._original:
@@ -151,6 +160,22 @@ class ExecWork(UserWork):
             is_written = len(self._lost) > writers_in(sightings)
             traits = deleted_traits(has_lock=False, is_written=is_written)
             yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
+
+    def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
+        """Yield the observations of a trial, with the place where the command opens a file without locks.
+
+        The place alone is no fault, because it may be about another file.
+        """
+        place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
+        unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
+        printed = [seen.example for seen in trial.sightings if seen.topic in (STDERR, ANSWER)]
+        codes = {code & 0xFF for code in map(code_in, printed) if code}
+        is_wrong = self._is_wrong or not codes.isdisjoint(LOCKLESS_CODES)
+        yield from (sighting for sighting in trial.sightings if not place or sighting.what != NO_LOCKS)
+        if place and (unlocked or is_wrong):
+            count = sum(sighting.count for sighting in unlocked) or 1
+            traits = {"file": "the database", "at": place}
+            yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
         """Yield observations of an unused copy and of changes to the original."""
