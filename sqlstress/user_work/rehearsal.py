@@ -328,6 +328,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 counts[name, *key] += 1
     # A row that is claimed and released in only one call may be a work item, and not a lock: calls of the
     # transaction claim a lock each time. So the guards of a single call do not count.
+    # A write for which a condition must be true comes first: reports show one suspicion of each kind.
     return tuple(
         Sighting(
             SUSPICION,
@@ -344,7 +345,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 "then_at": suspicion.then.at,
             },
         )
-        for key, suspicion in first.items()
+        for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
         if not suspicion.guards or counts[key] == 1
     )
 

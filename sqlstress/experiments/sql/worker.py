@@ -20,6 +20,7 @@ from sqlstress.experiments.sql.script import (
     Step,
     leading,
     read,
+    script_uses,
     sets,
     statements,
     walked,
@@ -79,7 +80,7 @@ class SqlSource(UserSource):
             **{name: _variable_value(text) for name, text in spec.define},
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
-        scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
+        self.scripts = scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
         # Variables pass to the next script, unless all scripts set variables only at the start.
         self._sets_late = any(map(_changes_late, scripts))
         # Without a database only our own code is measured, without sleeps.
@@ -389,6 +390,7 @@ class RehearsalSource(SqlSource):
         self._tracer = tracer
         acknowledged = bytearray(8 * case.concurrency)
         super().__init__(case, place, 1, 0, (acknowledged,))
+        self._uses = {place: use for script in self.scripts for place, use in script_uses(script.commands)}
 
     def sleep(self, seconds: float) -> None:
         """Do not sleep, because a rehearsal measures no latencies."""
@@ -398,7 +400,7 @@ class RehearsalSource(SqlSource):
         at = f"{place.file}:{place.line}"
 
         def placed(variables: Variables) -> Any:
-            tracer.place = at
+            tracer.place, tracer.script = at, self._uses[place]
             return run(variables)
 
         return placed
