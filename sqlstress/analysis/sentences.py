@@ -905,6 +905,12 @@ def lost_locks(
             "vfs=unix-none; immutable=1 is for files that nobody writes. If locks hang on a network share, "
             "move the database to a local disk."
         )
+    if kind == "deleted" and at:
+        return (
+            f"{at} deleted or moved {file} {plural(count, 'time')}. What other processes have committed "
+            "since the last checkpoint, or commit later, can be lost. Never delete or move -wal or -shm: "
+            "SQLite recovers and removes them itself."
+        )
     if kind == "deleted":
         by_code = "the command, a script or other code deletes or moves it"
         no_locks = "a process had lost its locks, so that SQLite deleted it too early"
