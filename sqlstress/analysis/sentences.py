@@ -905,32 +905,43 @@ def lost_locks(
             "vfs=unix-none; immutable=1 is for files that nobody writes. If locks hang on a network share, "
             "move the database to a local disk."
         )
-    if kind == "deleted" and at:
+    if kind == "deleted":
+        return _deleted_files(file, count, at, holders, written, signs=signs)
+    return (
+        f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
+        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+    )
+
+
+def _deleted_files(
+    file: str, count: int, at: str | None, holders: int, written: bool | None, *, signs: bool
+) -> str:
+    """Return a text on deleted files of the database, with the probable cause.
+
+    `holders` is the number of their users that still had a lock. `signs` is whether a process seems to have
+    lost its locks.
+    """
+    if at:
         return (
             f"{at} deleted or moved {file} {plural(count, 'time')}. What other processes have committed "
             "since the last checkpoint, or commit later, can be lost. Never delete or move -wal or -shm: "
             "SQLite recovers and removes them itself."
         )
-    if kind == "deleted":
-        by_code = "the command, a script or other code deletes or moves it"
-        no_locks = "a process had lost its locks, so that SQLite deleted it too early"
-        cause = f"Possible causes: {by_code}, or {no_locks}."
-        if signs:
-            cause = f"Probable cause: {no_locks}."
-        elif holders:
-            locks = "a process still had its lock" if holders == 1 else f"{digits(holders)} still had locks"
-            cause = f"SQLite did not do that, because {locks}: {by_code}."
-        loss = {True: " Commits were written into it, and are lost.", None: ""}.get(
-            written, " Whether commits were lost was not seen: use --check."
-        )
-        return (
-            f"Deleted while {plural(count, 'process')} had it open: {file}. {cause} Never delete or move "
-            "-wal or -shm: SQLite recovers and removes them itself. What these processes commit is invisible "
-            f"to all others.{loss}"
-        )
+    by_code = "the command, a script or other code deletes or moves it"
+    no_locks = "a process had lost its locks, so that SQLite deleted it too early"
+    cause = f"Possible causes: {by_code}, or {no_locks}."
+    if signs:
+        cause = f"Probable cause: {no_locks}."
+    elif holders:
+        locks = "a process still had its lock" if holders == 1 else f"{digits(holders)} still had locks"
+        cause = f"SQLite did not do that, because {locks}: {by_code}."
+    loss = {True: " Commits were written into it, and are lost.", None: ""}.get(
+        written, " Whether commits were lost was not seen: use --check."
+    )
     return (
-        f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
-        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+        f"Deleted while {plural(count, 'process')} had it open: {file}. {cause} Never delete or move "
+        "-wal or -shm: SQLite recovers and removes them itself. What these processes commit is invisible "
+        f"to all others.{loss}"
     )
 
 

@@ -21,6 +21,7 @@ from sqlstress.analysis.wording import FailureTime, places
 from sqlstress.experiments.exec import (
     ANSWER,
     CLOSED,
+    DAMAGE_CODES,
     ENDED,
     ESCAPED,
     EXIT_CODE,
@@ -41,6 +42,7 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
+from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -213,6 +215,10 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
     """
     if error.code == DUPLICATE and (is_race := _is_race(group)) is not None:
         return [_RACE if is_race else _REPEATED_KEY]
+    seen = {sighting.what for sighting in sightings(group, LOST_LOCKS)}
+    if error.code & 0xFF in DAMAGE_CODES and seen & {NO_LOCKS, DELETED}:
+        fault = "missing locks" if NO_LOCKS in seen else "deleted WAL"
+        return [f"This probably follows from the {fault}."]
     facts = Facts()
     if error.is_lock:
         facts = Facts(

@@ -17,14 +17,13 @@ import psutil
 from sqlstress.analysis.causes import code_in
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ANSWER, ENDED, ESCAPED, MOMENTS, ORIGINAL, STDERR, UNUSED
+from sqlstress.experiments.exec import ANSWER, DAMAGE_CODES, ENDED, ESCAPED, MOMENTS, ORIGINAL, STDERR, UNUSED
 from sqlstress.experiments.exec.refusal import CURE, lockless_place
 from sqlstress.experiments.exec.sampling import REACHED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting
-from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
@@ -49,8 +48,6 @@ LONG_NS = 86_400 * NS_PER_S
 SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
-LOCKLESS_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
-"""Errors of SQLite in programs that use a database without locks: a WAL database refuses to be opened so."""
 LOOKS_ENOUGH = 50
 """Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
 
@@ -170,7 +167,7 @@ class ExecWork(UserWork):
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
         printed = [seen.example for seen in trial.sightings if seen.topic in (STDERR, ANSWER)]
         codes = {code & 0xFF for code in map(code_in, printed) if code}
-        is_wrong = self._is_wrong or not codes.isdisjoint(LOCKLESS_CODES)
+        is_wrong = self._is_wrong or not codes.isdisjoint(DAMAGE_CODES)
         yield from (sighting for sighting in trial.sightings if not place or sighting.what != NO_LOCKS)
         if place and (unlocked or is_wrong):
             count = sum(sighting.count for sighting in unlocked) or 1
