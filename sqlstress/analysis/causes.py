@@ -250,9 +250,10 @@ RULES: tuple[Rule, ...] = (
         "cannot-open",
         (14,),
         Facts(),
-        "The folder is missing or not writable, too many files are open, or a WAL database in a read-only"
-        " folder has no -shm file.",
-        "Check the path as the process sees it, and ulimit -n. immutable=1 opens a file without writers.",
+        "The folder is missing or not writable, too many files are open, or a WAL database is opened with"
+        " nolock=1, with vfs=unix-none, or in a read-only folder without its -shm file.",
+        "Check the path as the process sees it, and ulimit -n; remove nolock=1 and vfs=unix-none. immutable=1"
+        " opens a file without writers.",
     ),
     # Lost locks and damage.
     Rule(
@@ -385,8 +386,9 @@ RULES: tuple[Rule, ...] = (
         "duplicate-key",
         (1555, 2067, 2579),
         Facts(),
-        "A row with this key exists. Under load, two processes often insert the same key.",
-        "Use INSERT ... ON CONFLICT, or check and insert within one BEGIN IMMEDIATE transaction.",
+        "A row with this key exists. If one process alone (-c 1) does not fail, two had read the same value,"
+        " such as max(id), before either inserted its row.",
+        "Use BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1, or ON CONFLICT.",
     ),
     Rule(
         "foreign-key",
@@ -416,6 +418,7 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("unable to open database file", 14),
     ("locking protocol", 15),
     ("database schema has changed", 17),
+    ("unique constraint failed", 2067),
     ("constraint failed", 19),
     ("bad parameter or other api misuse", 21),
     ("file is not a database", 26),
@@ -426,7 +429,7 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("bus error", SIGBUS),
     ("sigbus", SIGBUS),
 )
-"""SQLite's messages in lower case, each with its primary result code."""
+"""SQLite's messages in lower case, each with its result code. Of two that fit, the first applies."""
 
 _NAME = re.compile(r"SQLITE_[A-Z_]+|\b[A-Z]+_[A-Z]+\b|\b[A-Z]{4,}\b")
 _NUMBER = re.compile(r"(?:^|[(\s:=#])(\d{1,4})(?=$|[)\s,.;:\]])")

@@ -532,7 +532,7 @@ _SUSPICIONS = {
     "maybe-guarded-by-stale-read": (
         "{name} reads {table} outside of the transaction that writes it. {steps} SQLite computes the new "
         "value, so no update is lost. But if the code checks first what it has read, such as a limit, repeat"
-        " the condition in the WHERE of the write."
+        " the condition in the WHERE of the write, or read after BEGIN IMMEDIATE."
     ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
@@ -871,7 +871,16 @@ _NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged 
 
 
 @grave
-def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> str:
+def lost_locks(
+    *,
+    kind: str,
+    file: str,
+    count: int,
+    at: str | None = None,
+    holders: int = 0,
+    signs: bool = False,
+    written: bool | None = None,
+) -> str:
     if kind == "two libraries":
         return (
             f"Two SQLite libraries of one process, {at or 'sqlite3 and apsw'}, had the database open: "
@@ -888,14 +897,51 @@ def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> st
             f"process had opened and closed the file, which drops them (POSIX). {_NO_LOCKS} Let nothing but "
             "SQLite open it."
         )
-    if kind == "deleted":
+    if kind == "no locks":
+        seen = f"{plural(count, 'process')} wrote to {file} without any of SQLite's locks"
+        cause = f"{at} opens the database without SQLite's locks." if at else f"{seen}."
         return (
-            f"Deleted while {plural(count, 'process')} had it open: {file}. A process had lost its locks. "
-            "What these processes commit is invisible to all others."
+            f"{cause} Such processes overwrite each other's changes and damage the file. Remove nolock=1 and "
+            "vfs=unix-none; immutable=1 is for files that nobody writes. If locks hang on a network share, "
+            "move the database to a local disk."
         )
+    if kind == "deleted":
+        return _deleted_files(file, count, at, holders, written, signs=signs)
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
         f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+    )
+
+
+def _deleted_files(
+    file: str, count: int, at: str | None, holders: int, written: bool | None, *, signs: bool
+) -> str:
+    """Return a text on deleted files of the database, with the probable cause.
+
+    `holders` is the number of their users that still had a lock. `signs` is whether a process seems to have
+    lost its locks.
+    """
+    if at:
+        return (
+            f"{at} deleted or moved {file} {plural(count, 'time')}. What other processes have committed "
+            "since the last checkpoint, or commit later, can be lost. Never delete or move -wal or -shm: "
+            "SQLite recovers and removes them itself."
+        )
+    by_code = "the command, a script or other code deletes or moves it"
+    no_locks = "a process had lost its locks, so that SQLite deleted it too early"
+    cause = f"Possible causes: {by_code}, or {no_locks}."
+    if signs:
+        cause = f"Probable cause: {no_locks}."
+    elif holders:
+        locks = "a process still had its lock" if holders == 1 else f"{digits(holders)} still had locks"
+        cause = f"SQLite did not do that, because {locks}: {by_code}."
+    loss = {True: " Commits were written into it, and are lost.", None: ""}.get(
+        written, " Whether commits were lost was not seen: use --check."
+    )
+    return (
+        f"Deleted while {plural(count, 'process')} had it open: {file}. {cause} Never delete or move "
+        "-wal or -shm: SQLite recovers and removes them itself. What these processes commit is invisible "
+        f"to all others.{loss}"
     )
 
 

@@ -41,8 +41,9 @@ CLOSED, DELETED = "closed", "deleted"
 """Kinds of this topic: code other than SQLite opened a file of the database; -wal or -shm was deleted while
 in use."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
+NO_LOCKS = "no locks"
 """More kinds: a process used the database with two SQLite libraries; it had the database open twice, and two
-libraries loaded; it had the database open and none of SQLite's locks."""
+libraries loaded; it had the database open and none of SQLite's locks; it wrote without any lock."""
 CALL_COST = "call cost"
 """Topic of the connections and commits of calls: its count is the number of calls."""
 NOT_REHEARSED = "not rehearsed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
@@ -16,7 +16,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
+from sqlstress.user_work import DELETED, FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -228,12 +228,21 @@ def explained_errors(group: Group) -> set[str]:
 
 def lock_losses(group: Group) -> Iterator[Finding]:
     """Yield the causes and the signs of lost locks: the process lost SQLite's locks on its open database."""
-    counts: dict[tuple[str, str, str], int] = {}
+    kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
-        counts[key] = counts.get(key, 0) + sighting.count
-    for (kind, file, at), count in list(counts.items())[:MAX_CAUSES]:
-        yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None)
+        kinds.setdefault(key, []).append(sighting)
+    for (kind, file, at), found in list(kinds.items())[:MAX_CAUSES]:
+        facts: dict[str, Any] = {}
+        if kind == DELETED:
+            written = {sighting.traits.get("written") for sighting in found}
+            facts = {
+                "holders": sum(sighting.count for sighting in found if sighting.traits.get("lock")),
+                "signs": any(other != DELETED for other, _, _ in kinds),
+                "written": "yes" in written if written != {None} else None,
+            }
+        count = sum(sighting.count for sighting in found)
+        yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None, **facts)
 
 
 def wal_growth_findings(group: Group) -> Iterator[Finding]:

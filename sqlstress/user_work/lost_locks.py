@@ -24,6 +24,8 @@ from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import PlainObservation
 
 SUFFIXES = ("", "-wal", "-shm")
+_REMOVALS = ("os.remove", "os.rename")
+"""Audit events of Python's functions that delete or move a file."""
 
 
 class LostLocks:
@@ -37,6 +39,8 @@ class LostLocks:
         self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
         self._file, self._statements = Path(file), statements
         self._opened = Counter[tuple[str, str]]()
+        self._removed = Counter[tuple[str, str]]()
+        """Calls of the user's code that deleted or moved -wal or -shm: file name and line."""
 
     def install(self) -> None:
         """Observe from now on; this cannot be undone. Do nothing on Windows, where closing drops no locks."""
@@ -45,12 +49,16 @@ class LostLocks:
             self._statements.on_open = self._note_libraries
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
-        if event != "open" or not isinstance(args[0], str | bytes | os.PathLike):
+        is_removal = event in _REMOVALS
+        if not (is_removal or event == "open") or not isinstance(args[0], str | bytes | os.PathLike):
             return
         path = os.fsdecode(args[0])
-        if path.endswith(self._names) and self._is_ours(Path(path)) and self._libraries():
+        if not path.endswith(self._names[is_removal:]) or not self._is_ours(Path(path)):
+            return
+        if Path(path).exists() if is_removal else self._libraries():
             line = self._statements.lines.line(sys._getframe(1))
-            self._opened[Path(path).name, self._statements.lines.text(line) if line else ""] += 1
+            counts = self._removed if is_removal else self._opened
+            counts[Path(path).name, self._statements.lines.text(line) if line else ""] += 1
 
     def _is_ours(self, path: Path) -> bool:
         with suppress(OSError):
@@ -74,6 +82,8 @@ class LostLocks:
         for (name, at), count in self._opened.items():
             kind = LIBRARIES if name == LIBRARIES else CLOSED
             records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))
+        for (name, at), count in self._removed.items():
+            records.append((LOST_LOCKS, DELETED, count, "", {"file": name, "at": at or "the code"}))
         if names := " and ".join(self._deleted()):
             records.append((LOST_LOCKS, DELETED, 1, "", {"file": names, "at": ""}))
         return records

@@ -310,6 +310,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
                 counts[name, *key] += 1
     # The guards of a single call do not count: a row claimed in one call may be a work item, not a lock.
+    # A write for which a condition must be true comes first: reports show one suspicion of each kind.
     return tuple(
         Sighting(
             SUSPICION,
@@ -326,7 +327,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 "then_at": suspicion.then.at,
             },
         )
-        for key, suspicion in first.items()
+        for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
         if not suspicion.guards or counts[key] == 1
     )
 

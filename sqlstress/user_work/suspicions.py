@@ -101,6 +101,17 @@ class Write(NamedTuple):
     """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
 
 
+class ScriptUse(NamedTuple):
+    """Variables of an SQL script that connect a statement with others."""
+
+    results: frozenset[str]
+    """Variables whose values depend on the result of the statement."""
+    conditions: frozenset[str]
+    """Variables in the conditions that are true when the statement runs."""
+    otherwise: frozenset[str]
+    """Variables in the conditions that are false when the statement runs."""
+
+
 class TracedStatement(NamedTuple):
     """SQL statement that a call of a transaction ran, with the facts from its trace."""
 
@@ -140,6 +151,8 @@ class TracedStatement(NamedTuple):
     """Rows that a query reads; None if not known."""
     calls: tuple[Call, ...] = ()
     """Active calls of the user's functions, outermost first; empty if not known."""
+    script: ScriptUse | None = None
+    """Variables of the script that ran the statement; None if it was no script."""
 
     def shares_snapshot(self, other: TracedStatement) -> bool:
         """Return whether two statements read the same snapshot.
@@ -166,6 +179,12 @@ class Suspicion(NamedTuple):
 
     If every call of the transaction holds the same lock, there is no race.
     """
+
+    @property
+    def is_in_else(self) -> bool:
+        """Whether a script runs the write only because a condition on the result of the query is false."""
+        query, write = self.first.script, self.then.script
+        return bool(query and write and query.results & (write.otherwise - write.conditions))
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -300,6 +319,9 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
     """
     assert statement.write
     read = query.reads[statement.write.table]
+    if query.script and statement.script:
+        tested = statement.script.conditions | statement.script.otherwise
+        return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
     by_rows = bool(columns & conditions(query.sql))
     guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
     if guard and not guard.of_others:

@@ -30,7 +30,16 @@ from typing import Any, Protocol
 from sqlstress.user_work.callers import CallSite, UserFrames, is_background_thread, runner_id
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
-from sqlstress.user_work.suspicions import DELETE, INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
+from sqlstress.user_work.suspicions import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    ScriptUse,
+    Table,
+    TracedStatement,
+    Write,
+)
 from sqlstress.user_work.touched import (
     Row,
     WrittenTable,
@@ -121,6 +130,8 @@ class Tracer:
         """Statements of the current call, since the last `begins_call`."""
         self.place = ""
         """Position of the next statement, such as "a.sql:3", if the caller knows it. See `tells_lines_of`."""
+        self.script: ScriptUse | None = None
+        """Variables of the next statement of a script. The caller sets it."""
         self._frames: UserFrames | None = None
         self.is_shared = False
         """Whether the trace of any connection has ended, because several threads used it at once."""
@@ -331,6 +342,7 @@ class TracedConnection:
             beside=is_background_thread(),
             locks=self._tracer.files.held_locks(),
             calls=spot.calls,
+            script=self._tracer.script,
         )
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, database, _ in events:

@@ -34,6 +34,7 @@ with sqlite3.connect(os.environ["SQLSTRESS_DATABASE"]) as db:
 SOME = ("--alone", "--ops", "2", "--repeat", "1")
 """Enough commands, even if each is slow to start."""
 ADDING = (*PYTHON, ADD, "{n}", "{worker}", "{db}")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="it uses a POSIX shell")
 
 
@@ -138,6 +139,88 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
 
 
+REMOVES_LEFTOVERS = """
+import contextlib, os, sqlite3, sys, time
+for suffix in ("-wal", "-shm"):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(sys.argv[1] + suffix)
+db = sqlite3.connect(sys.argv[1], timeout=30)
+for _ in range(4):
+    with contextlib.suppress(sqlite3.Error), db:
+        db.execute("INSERT INTO log VALUES (1, 1)")
+    time.sleep(0.03)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+def test_command_that_deletes_the_wal_is_named_and_its_commits_are_lost(cli: Cli) -> None:
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, *PYTHON, REMOVES_LEFTOVERS, "{db}", options=options)
+    text = " ".join(said.out.split())
+    assert "SQLite did not do that, because" in text and "the command, a script or other code deletes" in text
+    assert "Never delete or move -wal or -shm" in text and "are lost" in text
+    assert said.code == 1 and "wrote into a deleted WAL" in said.err
+
+
+NEXT_NUMBER = """
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], timeout=30)
+number = db.execute("SELECT coalesce(max(number), 0) FROM invoice").fetchone()[0] + 1
+time.sleep(0.02)
+with db:
+    db.execute("INSERT INTO invoice VALUES (?)", (number,))
+"""
+
+
+def test_key_that_two_commands_insert_has_its_cause(cli: Cli) -> None:
+    Path("schema.sql").write_text("CREATE TABLE invoice (number INTEGER PRIMARY KEY);", encoding="utf-8")
+    options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=options)
+    text = " ".join(said.out.split())
+    assert 'failed with "UNIQUE constraint failed: invoice.number"' in text
+    assert "If one process alone (-c 1) does not fail" in text and "BEGIN IMMEDIATE before the SELECT" in text
+    said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=(*options, "-c", "1,2"))
+    text = " ".join(said.out.split())
+    assert "With one process it did not fail: two commands had read the same value" in text
+    said = exec_(cli, *PYTHON, NEXT_NUMBER.replace("+ 1", ""), "{db}", options=(*options, "-c", "1,2"))
+    assert "It also fails with one process, so it is no race" in " ".join(said.out.split())
+
+
+COUNTS = """
+import sqlite3, sys
+db = sqlite3.connect(f"file:{sys.argv[1]}?%s", uri=True, timeout=30, isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+db.executemany("INSERT INTO log VALUES (?, 1)", [(number,) for number in range(200_000)])
+db.execute("COMMIT")
+"""
+
+
+def counting(cli: Cli, *words: str, mode: str) -> str:
+    """Return the output for a program that writes long transactions."""
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--ops", "11", "--repeat", "1", "--max-failed", "99%", "--setup", "schema.sql")
+    said = exec_(cli, *words, options=("--alone", *options, "--journal-mode", mode))
+    return " ".join(f"{said.out} {said.err}".split())
+
+
+def test_program_that_takes_no_locks_is_named(cli: Cli) -> None:
+    Path("count.py").write_text(COUNTS % "nolock=1", encoding="utf-8")
+    text = counting(cli, sys.executable, "count.py", "{db}", mode="wal")
+    assert "count.py:3 (nolock=1) takes no locks" in text
+    text = counting(cli, sys.executable, "count.py", "{db}", mode="delete")
+    assert "count.py:3 (nolock=1) opens the database without SQLite's locks" in text
+
+
+@only_linux
+@pytest.mark.parametrize("vfs", ["unix", "unix-none", "unix-dotfile"])
+def test_writer_without_locks_is_seen_whatever_its_text_is(cli: Cli, vfs: str) -> None:
+    Path("count.py").write_text(COUNTS % "vfs={sys.argv[2][::-1]}", encoding="utf-8")
+    text = counting(cli, sys.executable, "count.py", "{db}", vfs[::-1], mode="delete")
+    assert "commands per s: " in text
+    assert ("wrote to kv.db without any of SQLite's locks" in text) == (vfs == "unix-none")
+
+
 HELD = """
 import sqlite3, sys
 holder = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -156,7 +239,6 @@ def test_cause_of_a_lock_error_follows_from_the_failed_line(cli: Cli) -> None:
     assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in text
 
 
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists locks by descriptor")
 ADDS = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], 30, isolation_level=None)

@@ -121,8 +121,13 @@ def test_two_libraries_on_different_files_are_not_recorded(watched: Watched, tmp
 def test_deleted_wal_under_a_connection_is_recorded(watched: Watched) -> None:
     with closing(sqlite3.connect(watched.file)) as connection:
         connection.execute("INSERT INTO t VALUES (1)")
-        for suffix in ("-wal", "-shm"):
+        for suffix in ("-wal", "-shm", "-wal"):
             with suppress(FileNotFoundError):
                 watched.file.with_name(watched.file.name + suffix).unlink()
-        ((_, kind, _, _, traits),) = watched.locks.records()
+        *removals, (_, kind, _, _, traits) = watched.locks.records()
     assert (kind, traits["file"]) == (DELETED, "app.db-wal and app.db-shm")
+    assert [(kind, count, traits["file"]) for _, kind, count, _, traits in removals] == [
+        (DELETED, 1, "app.db-wal"),
+        (DELETED, 1, "app.db-shm"),
+    ]
+    assert all(traits["at"].startswith(f"{Path(__file__).name}:") for *_, traits in removals)

@@ -20,6 +20,8 @@ from sqlstress.user_work import SUSPICION, rehearsal
 from sqlstress.user_work.suspicions import (
     DEFERRED,
     FORKED,
+    GUARDED,
+    MAYBE_GUARDED,
     MIXED,
     STALE,
     STALE_COPY,
@@ -331,3 +333,38 @@ def test_suspicions_of_scripts_have_the_place_of_each_statement(tmp_path: Path) 
         assert report.exit_code == (3 if places else 0)  # by --strict: no check was given
         at = [(sighting.traits["first_at"], sighting.traits["then_at"]) for sighting in suspicions_of(report)]
         assert {(first[-2:], then[-3:]) for first, then in at} == places
+
+
+PAYS_OUT = r"""
+\set amount random(20, 60)
+SELECT balance FROM account WHERE id = 1 \gset
+\set needed :amount
+\if TEST
+UPDATE account SET balance = balance - :needed WHERE id = 1;
+\else
+UPDATE account SET balance = balance + 50 WHERE id = 1;
+\endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "kind"),
+    [
+        (":balance >= :amount", GUARDED),
+        ("not (:balance < :amount)", GUARDED),
+        (":amount > 1", MAYBE_GUARDED),
+    ],
+)
+def test_script_that_tests_what_it_has_read_is_suspected_at_the_tested_write(
+    tmp_path: Path, test: str, kind: str
+) -> None:
+    script, setup = tmp_path / "pay.sql", tmp_path / "schema.sql"
+    script.write_text(PAYS_OUT.lstrip().replace("TEST", test), encoding="utf-8")
+    # The first call reads 0, so it takes the other branch.
+    table = "CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER)"
+    setup.write_text(f"{table}; INSERT INTO account VALUES (1, 0);", encoding="utf-8")
+    report = sqlstress.measure(
+        "sql", script=[str(script)], setup=str(setup), concurrency=1, ops=20, repeat=1, directory=tmp_path
+    )
+    first = suspicions_of(report)[0]
+    assert (first.what, first.traits["then_at"].rpartition(":")[2]) == (kind, "5")

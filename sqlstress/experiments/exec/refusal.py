@@ -1,4 +1,4 @@
-"""Refusal of commands that name the original of --database instead of its copy."""
+"""Search in the text of commands: for the name of the original of --database, and for missing locks."""
 
 from __future__ import annotations
 
@@ -41,6 +41,23 @@ def refuse_original(command: Sequence[str], database: str) -> None:
                 f"{str(script)[:100]!r} names the original --database, {os.path.realpath(database)!r:.200}, "
                 f"not its copy. In its place, read the variable {VARIABLE}."
             )
+
+
+_LOCKLESS = re.compile(r"\b(nolock=(?:1|on|yes|true)|vfs=unix-none|immutable=(?:1|on|yes|true))\b")
+
+
+def lockless_place(command: Sequence[str]) -> str:
+    """Return the place of an option that turns locks off, such as "count.py:6 (nolock=1)".
+
+    The place is a line of a script that the command names, or the command itself; empty if there is none.
+    """
+    for script in _scripts(command):
+        text = script.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines() if "\0" not in text else (), 1):
+            if found := _LOCKLESS.search(line):
+                return f"{script.name}:{number} ({found[1]})"
+    words = filter(None, map(_LOCKLESS.search, command))
+    return next((f"The command ({found[1]})" for found in words), "")
 
 
 def _contains_path(path: str, text: str) -> bool:

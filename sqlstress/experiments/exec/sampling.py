@@ -18,7 +18,7 @@ from typing import Any
 from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
-from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.source import PlainObservation
 
 if sys.platform != "win32":
@@ -37,7 +37,8 @@ class OpenFileSampler:
     """Sampler of the open files of a worker's commands while they run."""
 
     _signs: LockSigns
-    """Signs in the samples; missing if the system has no /proc."""
+    _wals: DeletedWals
+    """Signs in the samples; both attributes are missing if the system has no /proc."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
         """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
@@ -47,7 +48,7 @@ class OpenFileSampler:
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
-            self._signs = LockSigns(self._database)
+            self._signs, self._wals = LockSigns(self._database), DeletedWals(self._database)
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
@@ -60,7 +61,7 @@ class OpenFileSampler:
         samples: list[PlainObservation] = [
             (MOMENTS, state, count, "", {}) for state, count in counts if count
         ]
-        return [*samples, *self._signs.observations()]
+        return [*samples, *self._signs.observations(), *self._wals.observations()]
 
     def _sample(self) -> None:
         while not self._ends.wait(EVERY_S):
@@ -74,6 +75,7 @@ class OpenFileSampler:
                 if any(file.name == self._database for file in files):
                     is_open = True
                     self._signs.add(process, parent, files)
+                    self._wals.add(process, files)
                 if original and any(file.identity == original for file in files):
                     self._flags[STRAYED] = 1
             if is_open:
@@ -106,6 +108,9 @@ def open_files_of(pid: int) -> list[OpenFile]:
 # file open, and a library maps that file once for each process. So a process with -shm open and without a
 # lock has lost its locks, and a process that maps the beginning of -shm twice has two SQLite libraries.
 #
+# A process with an open rollback journal writes, for which SQLite needs a lock. Without a lock, the program
+# has told SQLite to take none: nolock=1, or vfs=unix-none.
+#
 # Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
 
 
@@ -115,17 +120,21 @@ again may release its lock within a sample."""
 
 
 class LockSigns:
-    """Signs that processes have lost SQLite's locks on a database that they have open."""
+    """Signs that processes have no SQLite locks on a database that they have open."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
-        self._database, self._index = database, f"{database}-shm"
+        self._database, self._index, self._journal = database, f"{database}-shm", f"{database}-journal"
         self._lists_locks = lists_locks(Path(database).parent)
         self._users: set[int] = set()
         """Processes that had the -shm file open."""
         self._unlocked = Counter[int]()
         """Number of consecutive samples without a lock, by process."""
         self._lockless: set[int] = set()
+        self._openers: set[int] = set()
+        """Processes that had the database open, in any journal mode."""
+        self._writers: dict[int, bool] = {}
+        """Whether a process had a lock, by process that had a rollback journal open."""
         self._opened = Counter[int]()
         """Largest number of descriptors of the database that were examined, by process."""
         self._programs: dict[int, tuple[str, set[str]]] = {}
@@ -135,6 +144,9 @@ class LockSigns:
         """Add a sample of a process that has the database open; `files` are its open files."""
         descriptors = [file.number for file in files if file.name == self._database]
         index = [file.number for file in files if file.name == self._index]
+        self._openers.add(pid)
+        if parent not in self._openers:
+            self._add_writer(pid, descriptors, files)
         if not index:
             if len(descriptors) > max(1, self._opened[pid]):
                 self._opened[pid] = len(descriptors)
@@ -145,21 +157,35 @@ class LockSigns:
             self._examine_mappings(pid)
         self._users.add(pid)
         # A forked process has its parent's descriptors, but not its locks.
-        if not self._lists_locks or parent in self._users or self._has_lock(pid, descriptors, index[0]):
+        may_lack_locks = self._lists_locks and parent not in self._users
+        if not may_lack_locks or self._has_lock(pid, descriptors, index[0], self._index):
             self._unlocked.pop(pid, None)
             return
         self._unlocked[pid] += 1
         if self._unlocked[pid] == SAMPLES_ENOUGH:
             self._lockless.add(pid)
 
-    def _has_lock(self, pid: int, descriptors: Iterable[str], index: str) -> bool:
-        """Return whether a process locks the database; True if it closed the -shm file during this check."""
+    def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
+        """Record whether a process with an open rollback journal has a lock, as each writer must have.
+
+        A VFS with lock files or folders (unix-dotfile) has no locks of the system.
+        """
+        journals = [file.number for file in files if file.name == self._journal]
+        if journals and self._lists_locks and not Path(f"{self._database}.lock").exists():
+            has_lock = self._has_lock(pid, descriptors, journals[0], self._journal)
+            self._writers[pid] = self._writers.get(pid, False) or has_lock
+
+    def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
+        """Return whether a process locks the database.
+
+        True also if it closed the descriptor `number` of the file `path` during this check.
+        """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
             if any(map(shows_lock, (folder / "fdinfo" / number for number in descriptors))):
                 return True
             with suppress(OSError):
-                if str((folder / "fd" / index).readlink()).startswith(self._index):
+                if str((folder / "fd" / number).readlink()).startswith(path):
                     continue
             return True
         return False
@@ -185,10 +211,59 @@ class LockSigns:
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:
             kinds[LOCKLESS, ""] = len(lockless)
+        unlocked = [pid for pid, has_lock in self._writers.items() if not has_lock]
+        if len(unlocked) > len(self._writers) / 2:
+            kinds[NO_LOCKS, ""] = len(unlocked)
         file = Path(self._database).name
         return [
             (LOST_LOCKS, kind, count, "", {"file": file, "at": at}) for (kind, at), count in kinds.items()
         ]
+
+
+class DeletedWals:
+    """Processes that use a deleted WAL. SQLite deletes a WAL only when no process has a lock on the database.
+
+    So if such a process still has its lock, a command or another program has deleted the WAL.
+    """
+
+    def __init__(self, database: str) -> None:
+        """`database` is a path without symbolic links."""
+        self._database, self._wal = database, f"{database}-wal"
+        self._users: set[int] = set()
+        self._holders: set[int] = set()
+        """Users of a deleted WAL that had a lock on the database."""
+        self._writers: set[int] = set()
+        """Users of a deleted WAL that was written after its deletion."""
+
+    def add(self, pid: int, files: Sequence[OpenFile]) -> None:
+        """Add a sample of a process that has the database open; `files` are its open files."""
+        wals = [file for file in files if file.is_deleted and file.name == self._wal]
+        if not wals:
+            return
+        self._users.add(pid)
+        descriptors = (file.number for file in files if file.name == self._database)
+        if any(shows_lock(Path(f"/proc/{pid}/fdinfo/{number}")) for number in descriptors):
+            self._holders.add(pid)
+        if any(wal.is_written_when_deleted for wal in wals):
+            self._writers.add(pid)
+
+    def observations(self) -> list[PlainObservation]:
+        """Return the numbers of users: with and without a lock, and with and without a later write."""
+        kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
+        return [
+            (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
+            for (has_lock, is_written), count in kinds.items()
+        ]
+
+
+def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
+    """Return the traits of an observation of users of a deleted WAL."""
+    return {
+        "file": "the WAL",
+        "at": "",
+        "lock": "held" if has_lock else "",
+        "written": "yes" if is_written else "no",
+    }
 
 
 def lists_locks(folder: Path) -> bool:

@@ -17,10 +17,11 @@ from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.scaling import throughput_findings
-from sqlstress.analysis.wording import places
+from sqlstress.analysis.wording import FailureTime, places
 from sqlstress.experiments.exec import (
     ANSWER,
     CLOSED,
+    DAMAGE_CODES,
     ENDED,
     ESCAPED,
     EXIT_CODE,
@@ -41,6 +42,7 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
+from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.show import (
     CHECKED,
@@ -155,6 +157,8 @@ _GENERAL = "out of memory", "access permission denied", "interrupted", "bus erro
 """Messages of SQLite that other libraries write, too."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
+_UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
+
 
 class PrintedError(NamedTuple):
     """Error of SQLite in the output of commands."""
@@ -164,6 +168,13 @@ class PrintedError(NamedTuple):
     """Kind of the statement, as in the rules of causes; empty if unknown."""
     alone: bool
     """Whether the command ran in a single process."""
+    text: str
+    """Name of the error, or a message that names the column whose key exists."""
+
+    @property
+    def is_lock(self) -> bool:
+        """Whether a lock was not free."""
+        return self.code & 0xFF in (BUSY, LOCKED)
 
 
 def refused(group: Group) -> Iterator[Finding]:
@@ -174,31 +185,70 @@ def refused(group: Group) -> Iterator[Finding]:
     snapshots = [error for error in counts if error.code == BUSY_SNAPSHOT and not error.alone]
     busy = 0
     if snapshots and not has_waited:
-        busy = sum(counts.pop(PrintedError(BUSY, statement, False), 0) for statement in ("", "write"))
-    for error, count in counts.most_common(MAX_REFUSALS):
-        code, facts = error.code, Facts()
-        is_lock = code & 0xFF in (BUSY, LOCKED)
-        if is_lock:
-            facts = Facts(
-                waited=None if time is None else "the timeout" if has_waited else "at once",
-                statement=error.statement or None,  # type: ignore[arg-type]
-                transaction="none" if error.statement == "begin" else None,
-                holder="this process" if error.alone else None,
-            )
-        possible = diagnose(code, facts).possible
-        # The table goes from special causes to usual ones.
-        causes = [f"{rule.cause} {rule.cure}" for rule in possible[: -MAX_CAUSES - 1 : -1]]
+        busy = sum(
+            counts.pop(PrintedError(BUSY, statement, False, name(BUSY)), 0) for statement in ("", "write")
+        )
+    explained: dict[tuple[bool, str, tuple[str, ...]], list[PrintedError]] = {}
+    for error, _ in counts.most_common():
+        causes = _causes(error, group, time, has_waited=has_waited)
+        is_own_lock = error.alone and error.code == BUSY
+        explained.setdefault((is_own_lock, error.text, tuple(causes)), []).append(error)
+    for (is_own_lock, text, possible), errors in islice(explained.items(), MAX_REFUSALS):
+        error = errors[0]
         yield Finding(
             sentences.refused,
-            error=name(code),
-            count=count,
-            causes=causes,
-            source=sources.get(error),
-            time=time if is_lock else None,
-            alone=error.alone and code == BUSY,
-            soon=code == BUSY and time is not None and not has_waited and len(causes) > 1,
+            error=text,
+            count=sum(counts[error] for error in errors),
+            causes=possible,
+            source=next(filter(None, map(sources.get, errors)), None),
+            time=time if error.is_lock else None,
+            alone=is_own_lock,
+            soon=error.code == BUSY and time is not None and not has_waited and len(possible) > 1,
             busy=busy if snapshots[:1] == [error] else 0,
         )
+
+
+def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_waited: bool) -> list[str]:
+    """Return the possible causes of an error with their cures, the likeliest first.
+
+    `time` is the time until commands failed, and `has_waited` whether they had waited for a busy timeout.
+    """
+    if error.code == DUPLICATE and (is_race := _is_race(group)) is not None:
+        return [_RACE if is_race else _REPEATED_KEY]
+    seen = {sighting.what for sighting in sightings(group, LOST_LOCKS)}
+    if error.code & 0xFF in DAMAGE_CODES and seen & {NO_LOCKS, DELETED}:
+        fault = "missing locks" if NO_LOCKS in seen else "deleted WAL"
+        return [f"This probably follows from the {fault}."]
+    facts = Facts()
+    if error.is_lock:
+        facts = Facts(
+            waited=None if time is None else "the timeout" if has_waited else "at once",
+            statement=error.statement or None,  # type: ignore[arg-type]
+            transaction="none" if error.statement == "begin" else None,
+            holder="this process" if error.alone else None,
+        )
+    # The table goes from special causes to usual ones.
+    usual_first = reversed(diagnose(error.code, facts).possible)
+    return [f"{rule.cause} {rule.cure}" for rule in islice(usual_first, MAX_CAUSES)]
+
+
+(DUPLICATE,) = {code for message, code in MESSAGES if message.startswith("unique")}
+"""Result code of a key that exists."""
+(_DUPLICATE_RULE,) = rules_of(DUPLICATE)
+_RACE = (
+    "With one process it did not fail: two commands had read the same value, such as max(id), before either "
+    f"inserted its row. {_DUPLICATE_RULE.cure}"
+)
+_REPEATED_KEY = "It also fails with one process, so it is no race: the command inserts a key that exists."
+
+
+def _is_race(group: Group) -> bool | None:
+    """Return whether keys were repeated only with several processes; None without a run with one process."""
+    alone = [run for run in group.runs if run.case.concurrency == 1 and run.case.spec.command and run.valid]
+    if not alone:
+        return None
+    seen = (sighting for run in alone for sighting in _run_sightings(run))
+    return not any(error_code(sighting.example) == DUPLICATE for sighting in seen)
 
 
 def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
@@ -210,7 +260,9 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
                 continue
             if code := error_code(sighting.example):
                 statement = sighting.traits.get("statement", "")
-                error = PrintedError(code, statement, run.case.concurrency == 1)
+                column = _UNIQUE.search(sighting.example)
+                text = f'"{column[0]}"' if column else name(code)
+                error = PrintedError(code, statement, run.case.concurrency == 1, text)
                 counts[error] += sighting.count
                 if statement:
                     sources.setdefault(error, sighting.traits["source"])
@@ -253,12 +305,12 @@ class ExecShown(UserPresenter):
         lock_losses,
         refused,
         starting,
-        scaling,
         messages,
         ended,
         wal_growth_findings,
         held_long,
         cut_short,
+        scaling,
         partial_proofs,
         figure_limits,
     )

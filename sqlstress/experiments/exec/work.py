@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 
+from sqlstress.analysis.causes import code_in
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ENDED, ESCAPED, MOMENTS, ORIGINAL, UNUSED
-from sqlstress.experiments.exec.refusal import CURE
-from sqlstress.experiments.exec.sampling import REACHED, STRAYED
+from sqlstress.experiments.exec import ANSWER, DAMAGE_CODES, ENDED, ESCAPED, MOMENTS, ORIGINAL, STDERR, UNUSED
+from sqlstress.experiments.exec.refusal import CURE, lockless_place
+from sqlstress.experiments.exec.sampling import REACHED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
 from sqlstress.report import Check
@@ -27,7 +28,7 @@ from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class ExecWork(UserWork):
         self._flags = shared_array("q", 3)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
+        self._is_wrong = False
+        """Whether a check of the data failed."""
         self._deleted: dict[int, int] = {}
         """Time of the last change of a deleted WAL at first sight, in ns, by process ID."""
         self._lost: set[int] = set()
@@ -118,7 +121,9 @@ class ExecWork(UserWork):
                 raise
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        if count := len(self._lost):
+        found = [outcome.findings for outcome in outcomes if outcome.findings]
+        sightings = [Sighting(*seen) for findings in found for seen in findings.sightings]
+        if count := max(len(self._lost), writers_in(sightings)):
             example = f"{plural(count, 'process')} wrote into a deleted WAL"
             yield Check(FILES, "failed", count, count, (example,))
 
@@ -127,19 +132,47 @@ class ExecWork(UserWork):
         # The checks that follow may change the files of the copy.
         self._copy_is_untouched = self._original is not None and self._original.copy_is_untouched
         self._copy_is_unread = self._original is not None and self._original.copy_is_unread
-        return super().verify(outcomes, pulse)
+        verdict = super().verify(outcomes, pulse)
+        self._is_wrong = verdict.status == "failed"
+        return verdict
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
-        if self._deleted:
-            traits = {"file": "the WAL", "at": ""}
-            lost = Sighting(LOST_LOCKS, DELETED, len(self._deleted), traits=traits)
-            trial = replace(trial, sightings=(*trial.sightings, lost))
+        trial = replace(trial, sightings=tuple(self._with_lockless(trial)))
+        deleted = self._deleted_wals(trial.sightings)
+        trial = replace(trial, sightings=(*trial.sightings, *deleted))
         if self._original:
             trial = replace(trial, sightings=(*trial.sightings, *self._uses(trial, self._original)))
         return super().complete(trial, pulse)
+
+    def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
+        """Yield users of deleted WALs that this process has seen, and the workers have not.
+
+        They have left the process group of their command. `sightings` are those of the workers.
+        """
+        seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
+        if (unseen := len(self._deleted) - seen) > 0:
+            is_written = len(self._lost) > writers_in(sightings)
+            traits = deleted_traits(has_lock=False, is_written=is_written)
+            yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
+
+    def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
+        """Yield the observations of a trial, with the place where the command opens a file without locks.
+
+        The place alone is no fault, because it may be about another file.
+        """
+        place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
+        unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
+        printed = [seen.example for seen in trial.sightings if seen.topic in (STDERR, ANSWER)]
+        codes = {code & 0xFF for code in map(code_in, printed) if code}
+        is_wrong = self._is_wrong or not codes.isdisjoint(DAMAGE_CODES)
+        yield from (sighting for sighting in trial.sightings if not place or sighting.what != NO_LOCKS)
+        if place and (unlocked or is_wrong):
+            count = sum(sighting.count for sighting in unlocked) or 1
+            traits = {"file": "the database", "at": place}
+            yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
         """Yield observations of an unused copy and of changes to the original."""
@@ -161,6 +194,15 @@ class ExecWork(UserWork):
         """Kill processes that have left their process group, and processes of a worker that was killed."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
+
+
+def writers_in(sightings: Iterable[Sighting]) -> int:
+    """Return the number of processes that were seen to write into a deleted WAL."""
+    return sum(
+        sighting.count
+        for sighting in sightings
+        if sighting.what == DELETED and sighting.traits["written"] == "yes"
+    )
 
 
 def end_marked(name: str, value: str) -> int:

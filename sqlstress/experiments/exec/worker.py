@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sqlstress.analysis.causes import code_in
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import (
     ANSWER,
@@ -26,8 +27,10 @@ from sqlstress.experiments.exec import (
     TOO_LATE,
 )
 from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dialogue, OutputReader
+from sqlstress.experiments.exec.refusal import lockless_place
 from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
+from sqlstress.sqlite_codes import CANTOPEN
 from sqlstress.system.child import on_parent_end
 from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.loading import environment
@@ -151,9 +154,12 @@ class ProgramSource(UserSource):
         name = exit_name(code)
         ending = f", with exit code {code}" if code > 0 or name == str(code) else f", by {name}"
         example_text = f": {examples[0].removesuffix('.')}" if examples else ""
+        is_unopened = bool(examples) and code_in(examples[0]) == CANTOPEN
+        place = lockless_place(self.case.spec.command) if is_unopened else ""
+        hint = f". {place} takes no locks, and SQLite opens no WAL database without locks" if place else ""
         raise EnvironmentFailure(
             f"the first {FAILED_ALIKE} {self._noun} failed in the same way{ending if self._codes else ''}"
-            f"{example_text}. Fix the command, or use --max-failed 100% if it is meant to fail"
+            f"{example_text}{hint}. Fix the command, or use --max-failed 100% if it is meant to fail"
         )
 
     def was_busy(self, error: Exception) -> bool:

@@ -18,6 +18,7 @@ from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, N
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.user_work.statements import Position, Statement, position_at, split_statements, tokens
+from sqlstress.user_work.suspicions import ScriptUse
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session
@@ -102,6 +103,49 @@ def statements(commands: Collection[Command]) -> Iterator[Sql]:
 def sets(commands: Collection[Command]) -> set[str]:
     r"""Return the names of the variables that \set sets in these commands."""
     return {command.name for command in walked(commands) if isinstance(command, Set)}
+
+
+def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
+    r"""Yield the position of each statement, with the variables that connect it with other statements.
+
+    Which variables a \gset sets is only known if the query names its columns.
+    """
+    for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
+        results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
+        yield sql.statement.place, ScriptUse(results, conditions, otherwise)
+
+
+def _with_conditions(
+    commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
+) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
+    """Yield each statement, with the variables in conditions that are true, and false, when it runs."""
+    for command in commands:
+        if isinstance(command, Sql):
+            yield command, tested
+        elif isinstance(command, If):
+            conditions, otherwise = tested
+            for branch in command.branches:
+                variables = frozenset(branch.expression.variables)
+                yield from _with_conditions(branch.body, (conditions | variables, otherwise))
+                otherwise |= variables
+
+
+def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
+    r"""Return the variables that a \gset sets, and those that a \set computes from them."""
+    prefix, columns = query.prefix or "", query.statement.words
+    used = {
+        name
+        for command in walked(commands)
+        if not isinstance(command, Sql)
+        for name in command.expression.variables
+    }
+    results = {
+        name for name in used if name.startswith(prefix) and name.removeprefix(prefix).lower() in columns
+    }
+    for command in walked(commands):
+        if isinstance(command, Set) and results & set(command.expression.variables):
+            results.add(command.name)
+    return frozenset(results)
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:

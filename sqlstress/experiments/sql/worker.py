@@ -24,6 +24,7 @@ from sqlstress.experiments.sql.script import (
     Step,
     leading,
     read,
+    script_uses,
     sets,
     statements,
     walked,
@@ -83,7 +84,7 @@ class SqlSource(UserSource):
             **{name: _variable_value(text) for name, text in spec.define},
         }
         names, dialect = [name for name, _ in spec.define], dialect_of(case.driver)
-        scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
+        self.scripts = scripts = [read(script.name, script.text, names, dialect) for script in spec.scripts]
         # If a script changes variables later than in its leading \set commands, the next script must see the
         # changes. So no script's leading \set commands can run in advance.
         self._sets_late = any(map(_changes_late, scripts))
@@ -396,6 +397,7 @@ class RehearsalSource(SqlSource):
         self._tracer = tracer
         acknowledged = bytearray(8 * case.concurrency)
         super().__init__(case, place, 1, 0, (acknowledged,))
+        self._uses = {place: use for script in self.scripts for place, use in script_uses(script.commands)}
 
     def sleep(self, seconds: float) -> None:
         """Do not sleep, because a rehearsal measures no latencies."""
@@ -405,7 +407,7 @@ class RehearsalSource(SqlSource):
         at = f"{place.file}:{place.line}"
 
         def placed(variables: Variables) -> Any:
-            tracer.place = at
+            tracer.place, tracer.script = at, self._uses[place]
             return run(variables)
 
         return placed

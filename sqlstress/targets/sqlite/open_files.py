@@ -69,6 +69,14 @@ class OpenFile(NamedTuple):
     def identity(self) -> Identity:
         return self.status.st_dev, self.status.st_ino
 
+    @property
+    def is_written_when_deleted(self) -> bool:
+        """Whether the file is deleted, and was written at that time or later.
+
+        The deletion sets only the time of the last change of the status, and a write sets both times.
+        """
+        return self.is_deleted and self.status.st_mtime_ns >= self.status.st_ctime_ns
+
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
     """Return the other processes that have a file open; None if the system does not list open files.

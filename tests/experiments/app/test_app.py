@@ -566,6 +566,13 @@ def magic(c):
         file.read(16)
     c.execute("UPDATE t SET x = x + 1")
 """
+REMOVES_WAL = """
+@transaction
+def clean(c):
+    c.execute("UPDATE t SET x = x + 1")
+    if os.path.exists(os.environ["SQLSTRESS_DATABASE"] + "-wal"):
+        os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")
+"""
 LEAVES_OPEN = """
 @transaction
 def half(c):
@@ -580,6 +587,18 @@ def test_file_that_the_app_opens_itself_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, CLOSES_FILE, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
     assert "opened kv.db 5 times" in finding.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a file that is open")
+def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, REMOVES_WAL, concurrency=1, ops=5)
+    texts = [finding.text for finding in report.findings if finding.code == "lost-locks"]
+    line = (
+        (HEAD + REMOVES_WAL)
+        .splitlines()
+        .index('        os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")')
+    )
+    assert any(f"own.py:{line + 1} deleted or moved kv.db-wal 1 time." in text for text in texts)
 
 
 def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bucket_of
 from sqlstress.statistics.units import NS_PER_MS
-from sqlstress.user_work import OURS, UNKNOWN
+from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS, OURS, UNKNOWN
 from sqlstress.user_work.options import Data
 from tests.example_report import assert_golden, example_report
 
@@ -100,16 +100,33 @@ def test_statement_is_found_in_a_line_of_source_code(source: str, statement: str
     assert statement_in(source) == statement
 
 
-def explained(concurrency: int, failed_ms: float, *messages: str, source: str = "") -> list[str]:
+def explained(
+    concurrency: int, failed_ms: float, *messages: str, source: str = "", loss: str = ""
+) -> list[str]:
     """Return the findings on a case whose commands printed messages and failed after a time."""
     run = example_report().runs[0]
     latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
     traits = {"source": source, "statement": statement_in(source)}
     sightings = tuple(Sighting(STDERR, message, 9, message, traits) for message in messages)
+    if loss:
+        sightings += (Sighting(LOST_LOCKS, loss, 1, traits={"file": "kv.db", "at": ""}),)
     trial = replace(run.trials[0], failures=(Failures("", "", latency),), sightings=sightings)
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
     return [finding.text for finding in refused(group)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        ("", "The disk or the file system failed"),
+        (NO_LOCKS, "follows from the missing locks."),
+        (DELETED, "follows from the deleted WAL."),
+    ],
+)
+def test_disk_errors_without_locks_are_not_blamed_on_the_disk(loss: str, text: str) -> None:
+    (found,) = explained(2, 1.0, "OperationalError: disk I/O error", loss=loss)
+    assert text in found
 
 
 @pytest.mark.parametrize(
