@@ -391,6 +391,28 @@ def test_residual_variance_is_half_the_mean_variance_of_pairwise_differences(cas
     assert freedom == (cases - 1) * (shared - 1)
 
 
+def test_noise_is_one_third_that_of_all_cases_and_two_thirds_that_of_the_pair() -> None:
+    random, number_of_passes = Random(5), 5
+    logs = [[random.gauss(case / 10, 0.3) for _ in range(number_of_passes)] for case in range(5)]
+    figures = {case: {number: exp(log) for number, log in enumerate(row)} for case, row in enumerate(logs)}
+    variances = {
+        pair: variance(a - b for a, b in zip(*(logs[case] for case in pair), strict=True))
+        for pair in combinations(range(5), 2)
+    }
+    noise = {pair: fmean(variances.values()) / 3 + 2 * own / 3 for pair, own in variances.items()}
+    alpha, degrees = 0.02, (5 - 1) * (number_of_passes - 1) // 3
+    passes = Passes(figures, error=0.06, comparisons=3)
+    ratio = passes.ratio(1, 3)
+    assert ratio is not None
+    reach = quantile(1 - alpha / 2, degrees) * math.sqrt(noise[1, 3] / number_of_passes)
+    assert math.log(ratio.high / ratio.estimate) == pytest.approx(reach)
+    assert math.log(ratio.estimate / ratio.low) == pytest.approx(reach)
+    most = max(noise[0, other] for other in range(1, 5))
+    for share, error in ((0.1, None), (0.3, 0.2)):
+        width = quantile(1 - (error or alpha) / 2, degrees) * math.sqrt(most) / -math.log(1 - share)
+        assert passes.passes_needed(share, error) == math.ceil(width**2)
+
+
 def test_residual_variance_needs_three_cases_and_three_shared_passes() -> None:
     two, three = ({number: float(number) for number in range(count)} for count in (2, 3))
     assert _residual_variance([three] * 2) == _residual_variance([three, three, two]) == (0.0, 0)
