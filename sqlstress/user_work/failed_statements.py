@@ -26,7 +26,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
-from sqlstress.sqlite_codes import BUSY
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
@@ -106,7 +106,8 @@ class History:
         """Whether only PRAGMAs have run: the next statement parses the schema."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._changed_rows = 0
-        self._failed_commit: tuple[int, Step] | None = None
+        self._failed: deque[tuple[int, Step]] = deque(maxlen=MAX_HISTORY)
+        """Last statements that failed, with their result codes."""
 
     def use(self, sql: Any, connection: Any) -> Step | None:
         """Add a statement that is about to run, with its caller if no transaction is open.
@@ -136,7 +137,7 @@ class History:
         if not spans or not steps[-1][1] or spans[-1][1] - self.began_s < LONG_HOLD_S or self.is_shared:
             return
         first = len(steps) - len(transaction_steps(steps))
-        hold = hold_of([*steps][first:], [*spans][first:])
+        hold = hold_of([*steps][first:], [*spans][first:], self.refused())
         if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
             self._recorder.add_hold(hold, steps[first])
         self.began_s = spans[-1][1]
@@ -159,8 +160,7 @@ class History:
         waited_s = self.spans[-1][1] - begun
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
-            if statement_kind(self.steps[-1][0]) == "commit":
-                self._failed_commit = code, self.steps[-1]
+            self._failed.append((code, self.steps[-1]))
             self._recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
@@ -179,7 +179,7 @@ class History:
 
     def transaction(self) -> Transaction:
         """Return the state of the transaction that the last statement belongs to."""
-        state, began, line = transaction_of(self.steps)
+        state, began, line = transaction_of(self.steps, self.refused())
         return Transaction(state, began, self._recorder.line_text(line))
 
     def last_end(self) -> str:
@@ -196,14 +196,24 @@ class History:
             released = word == "RELEASE"  # It commits if SAVEPOINT began the transaction.
         return "commit" if released else ""
 
+    def refused(self) -> set[int]:
+        """Return the ids of the statements that failed and got no lock.
+
+        A statement that broke a constraint has the lock.
+        """
+        return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
+
     def failed_commit(self) -> int:
         """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
-        for step in reversed(self.steps):
-            if self._failed_commit and step is self._failed_commit[1]:
-                return self._failed_commit[0]
-            if not step[1]:
-                break  # The transaction began here.
-        return 0
+        codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
+        steps = transaction_steps(self.steps)
+        return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
+
+    def is_repeated(self) -> bool:
+        """Return whether a lock has refused the last statement before in its transaction."""
+        *earlier, (sql, _, _) = transaction_steps(self.steps)
+        failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
+        return any(step[0] == sql and id(step) in failed for step in earlier)
 
 
 class UserLines(Protocol):
@@ -346,10 +356,15 @@ class FailedStatements:
         kind = Kind(code, short_sql(sql), self.line_text(line))
 
         def examine() -> FailureFacts:
-            state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
+            refused, is_repeated = history.refused(), history.is_repeated()  # before apsw adds our PRAGMAs
+            state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
             facts = self._examine(history, sql, state, began)
-            writes = [step[0] for step in transaction_steps(earlier)] if was_open else []
-            return facts._replace(lock_order=self._lock_order(history, [*writes, sql]))
+            steps = transaction_steps(earlier) if was_open else []
+            writes = [step[0] for step in steps if id(step) not in refused]
+            return facts._replace(
+                repeated="yes" if is_repeated else "",
+                lock_order=self._lock_order(history, [*writes, sql]),
+            )
 
         self.failures.add(kind, message, waited_s, examine)
 

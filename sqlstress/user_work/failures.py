@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import median
 from time import perf_counter_ns
 from types import CodeType
@@ -92,6 +92,8 @@ class FailureFacts(NamedTuple):
     """Statement that began the holder's transaction, with its line, if the holder is this process."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
+    repeated: str = ""
+    """Whether a lock has refused the same statement before in its transaction: "yes" or empty."""
     lock_order: str = ""
     """Names of the attached files that the transaction locked, then that for which it waited, with commas.
 
@@ -123,12 +125,13 @@ class Occurrences:
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # While two transactions wait for each other, most others fail at their first statement.
         order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
+        repeated = next((facts.repeated for facts in self.examined if facts.repeated), "")
         return {
             "code": str(kind.code),
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._replace(lock_order=order)._asdict(),
+            **commonest._replace(lock_order=order, repeated=repeated)._asdict(),
         }
 
 
@@ -257,20 +260,26 @@ def is_busy(rows: Any) -> bool:
     return bool(rows) and rows[0][0] == 1
 
 
-def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction | None]:
+def transaction_of(
+    steps: Iterable[Step], refused: Container[int] = ()
+) -> tuple[str, str, Line | Instruction | None]:
     """Return facts of the transaction that the last statement of a connection belongs to.
 
-    `steps` are the connection's last statements in order. The facts are the state ("none", "read", "written",
-    or "" if unknown), the words of the statement that began the transaction, and the caller of it.
+    `steps` are the connection's last statements in order, and `refused` the ids of those that got no lock.
+    The facts are the state ("none", "read", "written", or "" if unknown), the words of the statement that
+    began the transaction, and the caller of it.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]
-    for sql, was_open, at in steps:
+    for step in steps:
+        sql, was_open, at = step
         kind, words = statement_kind(sql), words_of(sql)
         if not was_open:
             state, line = "none", at
             words = words[:1] if words[0] == "SAVEPOINT" else words
             began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
+        if id(step) in refused:
+            continue
         if takes_write_lock(sql):
             state = "written"
         elif kind == "read" and state != "written":

@@ -21,6 +21,7 @@ import sqlstress
 from sqlstress.analysis.causes import diagnose
 from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
@@ -475,6 +476,81 @@ def test_busy_handler_of_the_program_is_a_wait(
         with suppress(apsw.BusyError):
             this.execute(INSERT)
     assert cause_of(recorder) == cause
+
+
+# A statement that is repeated in a transaction with a stale snapshot.
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_statement_that_failed_before_in_its_transaction_is_repeated(
+    library: str, file: Path, recorder: FailedStatements
+) -> None:
+    def opened() -> Any:
+        if library == "apsw":
+            connection = apsw.Connection(str(file))
+            connection.set_busy_timeout(round(1000 * TIMEOUT_S))
+            return connection
+        return sqlite3.connect(file, timeout=TIMEOUT_S, isolation_level=None)
+
+    with closing(opened()) as this, closing(opened()) as other:
+        this.execute("BEGIN")
+        [*this.execute("SELECT * FROM t")]
+        other.execute(INSERT)
+        for _ in range(2):  # The second time, the other connection holds the lock.
+            with suppress(sqlite3.OperationalError, apsw.BusyError):
+                this.execute(INSERT)
+            other.execute("BEGIN IMMEDIATE") if not other.in_transaction else None
+        failed = [record[4] for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    causes = [
+        diagnose(int(traits["code"]), facts_of(traits, float(traits["waited_ms"]), 200)).cause
+        for traits in failed
+    ]
+    assert [traits["code"] for traits in failed] == [str(BUSY_SNAPSHOT), str(BUSY)]
+    assert [cause and cause.name for cause in causes] == ["stale-snapshot", "repeated-statement"]
+
+
+REPEATS_STATEMENT = """
+import sqlite3, time
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (n)")
+        connection.execute("INSERT INTO t VALUES (0)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=10, isolation_level=None)
+
+def repeated(connection, sql):
+    for attempt in range(5):
+        try:
+            return connection.execute(sql)
+        except sqlite3.OperationalError:
+            time.sleep(0.05)
+
+@transaction
+def add(connection):
+    connection.execute("BEGIN")
+    connection.execute("SELECT n FROM t").fetchone()
+    time.sleep(0.01)
+    repeated(connection, "UPDATE t SET n = n + 1")
+    connection.execute("COMMIT")
+"""
+
+
+def test_report_names_the_repeated_line_and_no_long_hold(tmp_path: Path) -> None:
+    file = tmp_path / "repeats.py"
+    file.write_text(REPEATS_STATEMENT, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    codes = [finding.code for finding in report.findings]
+    assert "long-hold" not in codes
+    found = [finding for finding in report.findings if finding.code == "failed-statement"]
+    assert found[0].facts["at"] == "repeats.py:19"
+    assert "repeated only the statement" in str(found[0].facts["explanation"])
+    assert all(finding.facts["explanation"] for finding in found)
 
 
 # Attached files that two transactions lock in opposite order.
