@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis import wording
-from sqlstress.analysis.finding import aside, grave
+from sqlstress.analysis.finding import aside, causal, grave
 from sqlstress.analysis.wal_growth import OVERLAP, SNAPSHOT, UNCOPIED
 from sqlstress.analysis.wording import (
     Change,
@@ -498,6 +498,7 @@ def _step(step: TracedStep) -> str:
     return f"{step.statement} ({step.at})" if step.at else step.statement
 
 
+@causal
 def suspicion(
     *,
     kind: str,
@@ -555,6 +556,7 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
     return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
+@causal
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
     steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
     return (
@@ -850,6 +852,7 @@ def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: i
     )
 
 
+@causal
 def failed_statement(
     *,
     statement: str,
@@ -899,6 +902,7 @@ def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> st
     )
 
 
+@causal
 def open_statement(
     *, statement: str, seconds: float, at: str | None = None, wal_bytes: int | None = None
 ) -> str:
@@ -911,6 +915,7 @@ def open_statement(
     )
 
 
+@causal
 def long_hold(
     *,
     statement: str,

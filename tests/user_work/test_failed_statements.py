@@ -21,6 +21,7 @@ import sqlstress
 from sqlstress.analysis.causes import diagnose
 from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
+from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
@@ -551,6 +552,30 @@ def test_report_names_the_repeated_line_and_no_long_hold(tmp_path: Path) -> None
     assert found[0].facts["at"] == "repeats.py:19"
     assert "repeated only the statement" in str(found[0].facts["explanation"])
     assert all(finding.facts["explanation"] for finding in found)
+
+
+RAISES = """
+@transaction
+def first(connection):
+    raise KeyError
+
+@transaction
+def second(connection):
+    raise IndexError
+
+@transaction
+def third(connection):
+    raise ValueError
+"""
+
+
+def test_first_findings_have_a_cause_after_many_exceptions(tmp_path: Path) -> None:
+    file = tmp_path / "raises.py"
+    file.write_text(REPEATS_STATEMENT + RAISES, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    brief = " ".join(BRIEF.report(report.document).split())
+    assert "raised KeyError" in brief and "repeated only the statement" in brief
+    assert "Starvation" not in brief.partition("repeated only the statement")[0]
 
 
 # Attached files that two transactions lock in opposite order.
