@@ -964,6 +964,16 @@ def wal_growth(
 
 
 @grave
+def split_transaction(*, at: str, count: int, began_at: str | None = None) -> str:
+    script = f"executescript ({at})" if at else "executescript"
+    transaction = f"the transaction begun at {began_at}" if began_at else "the open transaction"
+    return (
+        f"{script} committed {transaction} before its end ({plural(count, 'time')}): the transaction is two. "
+        "Run the statements with execute, or call executescript outside of a transaction."
+    )
+
+
+@grave
 def left_open(
     *, call: str, count: int, began: str | None = None, at: str | None = None, error: str | None = None
 ) -> str:

@@ -28,9 +28,10 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
-from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
+    IMPLICIT_BEGIN,
     MAX_HISTORY,
     MAX_KINDS,
     FailureCounter,
@@ -41,6 +42,7 @@ from sqlstress.user_work.failures import (
     Step,
     is_busy,
     is_checkpoint,
+    is_within,
     is_write,
     short_sql,
     statement_kind,
@@ -74,12 +76,21 @@ class Transaction(NamedTuple):
     at: str
     """Line of the user's code that began it; empty if unknown."""
 
+    @property
+    def wrote(self) -> bool:
+        return self.state == "written"
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the user's code began the transaction by a statement, such as BEGIN."""
+        return self.began not in ("", IMPLICIT_BEGIN)
+
 
 class History:
     """Last statements of a connection, and the state of its transaction."""
 
     def __init__(self, recorder: FailedStatements, connection: Any) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self.connection = ref(connection)
         self.name = ""
         """Name under which the database was opened."""
@@ -125,9 +136,9 @@ class History:
         self.began_s = perf_counter()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # since the last transaction began
-            self._recorder.costs.commits += 1
+            self.recorder.costs.commits += 1
             self._changed_rows = changed_rows
-        step = (sql, False, self._recorder.caller(sys._getframe(2)))
+        step = (sql, False, self.recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
 
@@ -139,19 +150,19 @@ class History:
         first = len(steps) - len(transaction_steps(steps))
         hold = hold_of([*steps][first:], [*spans][first:], self.refused())
         if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
-            self._recorder.add_hold(hold, steps[first])
+            self.recorder.add_hold(hold, steps[first])
         self.began_s = spans[-1][1]
 
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement has changed."""
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
-        self._recorder.costs.commits += changed_rows - self._changed_rows
+        self.recorder.costs.commits += changed_rows - self._changed_rows
         self._changed_rows = changed_rows
 
     def end_first(self, sql: Any, begun: float) -> None:
         """Add the time of a new connection's statement to the time that opening took."""
-        self._recorder.costs.opening_s += perf_counter() - begun
+        self.recorder.costs.opening_s += perf_counter() - begun
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
 
     def fail(self, error: Exception, begun: float) -> None:
@@ -161,7 +172,7 @@ class History:
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
             self._failed.append((code, self.steps[-1]))
-            self._recorder.add(self, code, str(error), waited_s)
+            self.recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
             self.spans.pop()
@@ -175,12 +186,12 @@ class History:
 
         waited_s = perf_counter() - begun
         if is_busy(rows := rows_ahead(cursor)):
-            self._recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
+            self.recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
 
     def transaction(self) -> Transaction:
         """Return the state of the transaction that the last statement belongs to."""
         state, began, line = transaction_of(self.steps, self.refused())
-        return Transaction(state, began, self._recorder.line_text(line))
+        return Transaction(state, began, self.recorder.line_text(line))
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
@@ -246,6 +257,8 @@ class FailedStatements:
         self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
+        self._splits: dict[tuple[str, Transaction], int] = {}
+        """Number of transactions that executescript has committed, by its line and by the transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time that a statement was open, in seconds, by statement and line."""
         self._next_look_s = 0.0
@@ -417,7 +430,7 @@ class FailedStatements:
             if connection is failed or history.name != name or not _is_in_transaction(connection):
                 continue
             transaction = history.transaction()
-            if transaction.state == "written" and not _runs(history):
+            if transaction.wrote and not _runs(history):
                 return transaction
         return None
 
@@ -425,6 +438,20 @@ class FailedStatements:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
+        self._looks_up = True
+
+    def add_split(self, transaction: Transaction) -> None:
+        """Record that executescript has committed this open transaction: Python does so first.
+
+        Only under load: a script that runs while the program starts often sets up the tables.
+        """
+        window = self.failures.window
+        if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
+            return
+        line = self.lines.line(sys._getframe(2))
+        kind = self.line_text(line), transaction
+        if kind in self._splits or len(self._splits) < MAX_KINDS:
+            self._splits[kind] = self._splits.get(kind, 0) + 1
         self._looks_up = True
 
     def check_left_open(self, call: str) -> None:
@@ -505,6 +532,7 @@ class FailedStatements:
             *self.costs.records(),
             *self.failures.records(),
             *self._open_records(),
+            *self._split_records(),
             *self.holds.records(),
             *self._other_sqlite(),
             *statements,
@@ -520,6 +548,10 @@ class FailedStatements:
         for (call, transaction, code), count in self._left_open.items():
             traits = {**transaction._asdict(), "failed_commit": str(code or "")}
             yield LEFT_OPEN, call, count, "", traits
+
+    def _split_records(self) -> Iterator[PlainObservation]:
+        for (at, transaction), count in self._splits.items():
+            yield SPLIT, at, count, "", transaction._asdict()
 
 
 # Facts of connections.
@@ -753,11 +785,12 @@ def _recorded(
     cursor for each statement. The history is that of the connection, unless `fixed_history` is given.
     """
 
-    each_row = call.__name__ == "executemany"
+    each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
 
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
         history = fixed_history or connection._sqlstress
+        split = history.transaction() if is_script and _commits_first(connection) else None
         step = history.use(args[0] if args else "", connection)
         if step:
             cursor._sqlstress_step = step
@@ -772,11 +805,19 @@ def _recorded(
             history.end_first(args[0] if args else "", begun)
         if step and is_checkpoint(step[0]):
             history.note_checkpoint(cursor, begun)
+        if split:
+            history.recorder.add_split(split)
         if each_row and step and not connection.in_transaction:
             history.count_row_commits()
         return result
 
     return method
+
+
+def _commits_first(connection: Any) -> bool:
+    """Return whether executescript would commit the connection's open transaction before its script."""
+    # The attribute is new in Python 3.12, and -1 is LEGACY_TRANSACTION_CONTROL.
+    return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def _named_like(subclass: Any, base: Any) -> Any:

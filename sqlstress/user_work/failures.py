@@ -33,6 +33,8 @@ MAX_HISTORY = 50
 """Number of a connection's last statements that are kept, to know how its transaction began."""
 MAX_SQL = 100
 """Maximum number of characters of a statement that are kept."""
+IMPLICIT_BEGIN = "implicit BEGIN"
+"""Beginning of a transaction that Python's sqlite3 began before a statement."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
@@ -277,7 +279,7 @@ def transaction_of(
         if not was_open:
             state, line = "none", at
             words = words[:1] if words[0] == "SAVEPOINT" else words
-            began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
+            began = " ".join(filter(None, words)) if kind == "begin" else IMPLICIT_BEGIN
         if id(step) in refused:
             continue
         if takes_write_lock(sql):

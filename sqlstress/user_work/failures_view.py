@@ -16,7 +16,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
+from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -309,6 +309,21 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             outside=outside,
             at=known["at"],
             began_at=known["began_at"],
+        )
+
+
+def split_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line at which executescript committed the open transaction."""
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, SPLIT):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for at, found in list(kinds.items())[:MAX_CAUSES]:
+        lines = [line for sighting in found if (line := sighting.traits["at"])]
+        yield Finding(
+            sentences.split_transaction,
+            at=at,
+            count=sum(sighting.count for sighting in found),
+            began_at=lines[0] if lines else None,
         )
 
 

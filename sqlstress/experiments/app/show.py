@@ -54,6 +54,7 @@ from sqlstress.user_work.failures_view import (
     lock_losses,
     open_findings,
     own_hold_findings,
+    split_findings,
     wal_findings,
 )
 from sqlstress.user_work.show import (
@@ -462,6 +463,7 @@ class AppShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
+        split_findings,
         own_hold_findings,
         failure_findings,
         suspicion_findings,
