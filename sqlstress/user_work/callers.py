@@ -10,6 +10,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -53,6 +54,36 @@ def _task() -> Any:
 
     with suppress(RuntimeError):
         return asyncio.current_task()
+    return None
+
+
+_PATIENCE_S, _LOOK_S = 0.05, 0.0005
+
+
+def awaiting_task() -> Any:
+    """Return the asyncio task that waits for this thread, as for a thread of aiosqlite; None if unknown.
+
+    The thread has a future, for which the task waits. The task may still be about to wait, so look again for
+    _PATIENCE_S.
+    """
+    if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
+        return None
+    import asyncio
+
+    futures: list[asyncio.Future[Any]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    deadline = time.monotonic() + _PATIENCE_S
+    while unfinished := [future for future in futures if not future.done()]:
+        for future in unfinished:
+            for task in asyncio.all_tasks(future.get_loop()):
+                if getattr(task, "_fut_waiter", None) is future:
+                    return task
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_LOOK_S)
     return None
 
 
@@ -150,10 +181,13 @@ class UserFrames:
     def _waiting_stacks(self) -> list[list[FrameType]]:
         """Return the user's frames of each waiting coroutine in the main thread's event loop.
 
+        Only those of the coroutine that waits for this thread, if it is known.
         Empty if the main thread runs no event loop.
         """
         import asyncio
 
+        if task := awaiting_task():
+            return [frames] if (frames := self._coroutine_frames(task.get_coro())) else []
         frame = sys._current_frames().get(threading.main_thread().ident or 0)
         while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
             frame = frame.f_back
