@@ -898,7 +898,9 @@ def lost_locks(*, kind: str, file: str, count: int, at: str | None = None) -> st
         )
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
-        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it. A copy "
+        "made so is no backup: it lacks what is only in -wal, and may be torn. Use Connection.backup() or "
+        "VACUUM INTO."
     )
 
 

@@ -566,6 +566,14 @@ def magic(c):
         file.read(16)
     c.execute("UPDATE t SET x = x + 1")
 """
+COPIES_FILE = """
+import shutil
+
+@transaction
+def backup(c):
+    path = os.environ["SQLSTRESS_DATABASE"]
+    shutil.copyfile(path, path + ".bak")
+"""
 LEAVES_OPEN = """
 @transaction
 def half(c):
@@ -580,6 +588,14 @@ def test_file_that_the_app_opens_itself_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, CLOSES_FILE, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
     assert "opened kv.db 5 times" in finding.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
+def test_copy_of_the_file_is_no_backup(tmp_path: Path) -> None:
+    report = measured(tmp_path, COPIES_FILE, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
+    assert "copy made so is no backup: it lacks what is only in -wal" in finding.text
+    assert "Connection.backup() or VACUUM INTO" in finding.text
 
 
 def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
