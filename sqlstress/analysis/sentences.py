@@ -966,6 +966,16 @@ def wal_growth(
 
 
 @grave
+def in_memory(*, name: str, at: str | None = None, cache: bool = False) -> str:
+    where = f" ({at})" if at else ""
+    shared = " cache=shared shares it only within a process." if cache else ""
+    return (
+        f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} If "
+        "the processes need common data, use a file."
+    )
+
+
+@grave
 def split_transaction(*, at: str, count: int, began_at: str | None = None) -> str:
     script = f"executescript ({at})" if at else "executescript"
     transaction = f"the transaction begun at {began_at}" if began_at else "the open transaction"

@@ -28,7 +28,7 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
-from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
+from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
     IMPLICIT_BEGIN,
@@ -42,6 +42,7 @@ from sqlstress.user_work.failures import (
     Step,
     is_busy,
     is_checkpoint,
+    is_in_memory,
     is_within,
     is_write,
     short_sql,
@@ -261,6 +262,8 @@ class FailedStatements:
         """Number of transactions that executescript has committed, by its line and by the transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time that a statement was open, in seconds, by statement and line."""
+        self._in_memory: dict[tuple[str, str], int] = {}
+        """Number of connections to databases in memory, by name and line."""
         self._next_look_s = 0.0
         self._histories: list[History] = []
         self._examines = False
@@ -277,6 +280,7 @@ class FailedStatements:
             self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
+                self._note_memory(history.name)
                 self.on_open()
             return connection
 
@@ -284,6 +288,15 @@ class FailedStatements:
         if find_spec("apsw"):
             with suppress(ImportError):
                 import_module("apsw").connection_hooks.append(self._watch_apsw)
+
+    def _note_memory(self, name: str) -> None:
+        """Count a connection of the user's code if its database is in memory."""
+        if not is_in_memory(name):
+            return
+        line = self.lines.line(sys._getframe(2))
+        kind = name, self.line_text(line)
+        if kind in self._in_memory or len(self._in_memory) < MAX_KINDS:
+            self._in_memory[kind] = self._in_memory.get(kind, 0) + 1
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Replace the factory among the arguments of `connect` by our subclass of it.
@@ -528,6 +541,9 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
+        memory: Iterator[PlainObservation] = (
+            (IN_MEMORY, name, count, "", {"at": at}) for (name, at), count in self._in_memory.items()
+        )
         return [
             *self.costs.records(),
             *self.failures.records(),
@@ -537,6 +553,7 @@ class FailedStatements:
             *self._other_sqlite(),
             *statements,
             *lost,
+            *memory,
         ]
 
     def _other_sqlite(self) -> Iterator[PlainObservation]:

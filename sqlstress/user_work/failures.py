@@ -252,6 +252,11 @@ def takes_write_lock(sql: str) -> bool:
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 
 
+def is_in_memory(name: str) -> bool:
+    """Return whether a name given to `connect` is that of a database in memory."""
+    return name == ":memory:" or (name.startswith("file:") and (":memory:" in name or "mode=memory" in name))
+
+
 def is_checkpoint(sql: str) -> bool:
     """Return whether a statement may run a checkpoint."""
     return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql

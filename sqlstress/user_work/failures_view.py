@@ -16,7 +16,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT, SPLIT
+from sqlstress.user_work import FAILED_STATEMENT, IN_MEMORY, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -309,6 +309,18 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             outside=outside,
             at=known["at"],
             began_at=known["began_at"],
+        )
+
+
+def memory_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each database in memory: each process has its own."""
+    kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
+    for name_given, at in [*kinds][:MAX_CAUSES]:
+        yield Finding(
+            sentences.in_memory,
+            name=shortened(name_given, 80),
+            at=at or None,
+            cache="cache=shared" in name_given,
         )
 
 

@@ -598,6 +598,23 @@ def test_copy_of_the_file_is_no_backup(tmp_path: Path) -> None:
     assert "Connection.backup() or VACUUM INTO" in finding.text
 
 
+@pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
+def test_database_in_memory_is_private_to_its_process(name: str, tmp_path: Path) -> None:
+    text = f"""
+limits = sqlite3.connect({name!r}, uri=True)
+
+@transaction
+def limit(c):
+    limits.execute("SELECT 1").fetchall()
+"""
+    report = measured(tmp_path, text, concurrency=2, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "in-memory"]
+    line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
+    assert finding.text.startswith(f"The database {name} (own.py:{line}) is in memory: each process has its own")
+    assert ("cache=shared shares it only within" in finding.text) == ("shared" in name)
+    assert not [finding for finding in report.findings if finding.code == "other-databases"]
+
+
 def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
