@@ -970,8 +970,8 @@ def in_memory(*, name: str, at: str | None = None, cache: bool = False) -> str:
     where = f" ({at})" if at else ""
     shared = " cache=shared shares it only within a process." if cache else ""
     return (
-        f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} If "
-        "the processes need common data, use a file."
+        f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} "
+        "If the processes need common data, use a file."
     )
 
 
@@ -987,16 +987,23 @@ def split_transaction(*, at: str, count: int, began_at: str | None = None) -> st
 
 @grave
 def left_open(
-    *, call: str, count: int, began: str | None = None, at: str | None = None, error: str | None = None
+    *,
+    call: str,
+    count: int,
+    began: str | None = None,
+    at: str | None = None,
+    error: str | None = None,
+    written: bool = False,
 ) -> str:
     began_at = f" at {at}" if at else ""
     beginning = f"begun by {began}{began_at}" if began else ""
     commit = f"COMMIT had returned {error}" if error else ""
     details = "; ".join(filter(None, (beginning, commit)))
+    lock = ", and it keeps the write lock, for which all other writers wait" if written else ""
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
-        f"returned within it. Nothing in it is durable before it commits: {ends}."
+        f"returned within it. Nothing in it is durable before it commits{lock}: {ends}."
     )

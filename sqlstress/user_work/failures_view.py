@@ -16,7 +16,15 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import FAILED_STATEMENT, IN_MEMORY, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT, SPLIT
+from sqlstress.user_work import (
+    FAILED_STATEMENT,
+    IN_MEMORY,
+    LEFT_OPEN,
+    LONG_HOLD,
+    LOST_LOCKS,
+    OPEN_STATEMENT,
+    SPLIT,
+)
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -354,4 +362,5 @@ def open_findings(group: Group) -> Iterator[Finding]:
             began=found[0].traits["began"],
             at=lines[0] if lines else None,
             error=name(int(codes[0])) if codes else None,
+            written=any(sighting.traits["state"] == "written" for sighting in found),
         )

@@ -33,7 +33,7 @@ class AsyncConnection:
         return await future
 '''
 
-PROGRAM = '''
+PROGRAM = """
 import asyncio, sqlite3, sys
 sys.path.insert(0, {library!r})
 from async_library import AsyncConnection
@@ -65,7 +65,7 @@ async def serve(db):
 def requests(given):
     loop, db = given
     loop.run_until_complete(serve(db))
-'''
+"""
 NO_LOCK, LOCK = "asyncio.Semaphore(4)", "asyncio.Lock()"
 
 

@@ -610,7 +610,9 @@ def limit(c):
     report = measured(tmp_path, text, concurrency=2, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "in-memory"]
     line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
-    assert finding.text.startswith(f"The database {name} (own.py:{line}) is in memory: each process has its own")
+    assert finding.text.startswith(
+        f"The database {name} (own.py:{line}) is in memory: each process has its own"
+    )
     assert ("cache=shared shares it only within" in finding.text) == ("shared" in name)
     assert not [finding for finding in report.findings if finding.code == "other-databases"]
 
@@ -619,6 +621,50 @@ def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
     assert "half left a transaction open (begun by BEGIN" in finding.text
+    assert "keeps the write lock" in finding.text
+
+
+def test_open_transaction_that_only_read_keeps_no_write_lock(tmp_path: Path) -> None:
+    text = LEAVES_OPEN.replace("UPDATE t SET x = x + 1", "SELECT x FROM t")
+    report = measured(tmp_path, text, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
+    assert "write lock" not in finding.text
+
+
+BY_APSW = """
+import apsw
+
+@transaction
+def insert():
+    c = apsw.Connection(os.environ["SQLSTRESS_DATABASE"])
+    c.execute("INSERT INTO t VALUES (1)")
+    c.close()
+"""
+FORKS = """
+c = None
+
+@transaction
+def insert():
+    if not os.fork():
+        c = sqlite3.connect(os.environ["SQLSTRESS_DATABASE"], timeout=30)
+        c.execute("INSERT INTO t VALUES (1)")
+        c.commit()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_database_that_apsw_used_was_used(tmp_path: Path) -> None:
+    report = measured(tmp_path, BY_APSW, concurrency=1, ops=5)
+    assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["ok"]
+    assert "proof-unknown" not in codes(report)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_processes_that_the_app_forks_are_not_watched(tmp_path: Path) -> None:
+    report = measured(tmp_path, FORKS, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "proof-unknown"]
+    assert "processes that they fork are not watched" in finding.text
 
 
 STAYS_OPEN = """
