@@ -508,11 +508,14 @@ def suspicion(
     then: TracedStep,
     failed: bool = False,
     held: bool = False,
+    effect: str = "",
 ) -> str:
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
-    return _SUSPICIONS[kind].format(cause=cause, name=transaction, table=table, steps=steps, use=use)
+    return _SUSPICIONS[effect or kind].format(
+        cause=cause, name=transaction, table=table, steps=steps, use=use
+    )
 
 
 _SUSPICIONS = {
@@ -520,6 +523,26 @@ _SUSPICIONS = {
         "{cause} of a lost update: {name} reads {table} outside of the transaction that writes it. {steps} "
         "Another process can write in between. Read after BEGIN IMMEDIATE, or let one statement read and "
         "write."
+    ),
+    "double-insert": (
+        "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
+        "{steps} Two processes can both insert it. Make a UNIQUE index and use INSERT ... ON CONFLICT, or "
+        "read after BEGIN IMMEDIATE."
+    ),
+    "insert-on-old-data": (
+        "{cause} of a race: {name} reads {table}, and inserts into it in another transaction. {steps} Another"
+        " process can write in between: a count, a limit or a next number is then wrong. Read after BEGIN "
+        "IMMEDIATE, or use INSERT ... SELECT; a UNIQUE index refuses equal values."
+    ),
+    "double-claim": (
+        "{cause} of a double claim: {name} looks for a row in {table}, and changes it in another transaction."
+        " {steps} Two processes can both take it. Repeat the condition in the WHERE of the UPDATE and look at"
+        " its row count, use one UPDATE ... RETURNING, or read after BEGIN IMMEDIATE."
+    ),
+    "double-use": (
+        "{cause} of a double use: {name} reads {table}, and deletes what it has read in another transaction. "
+        "{steps} Two processes can both use it. Use DELETE ... RETURNING, look at the row count of DELETE, or"
+        " read after BEGIN IMMEDIATE."
     ),
     "copy-of-read-outside": (
         "{cause} of a stale copy: {name} writes {table} from what it has read outside of that transaction. "
@@ -544,7 +567,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentence on a suspected fault of the user's code, by the kind of fault."""
+"""Sentence on a suspected fault of the user's code, by the effect if it is known, else by the kind."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
