@@ -513,9 +513,8 @@ def suspicion(
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
-    return _SUSPICIONS[effect or kind].format(
-        cause=cause, name=transaction, table=table, steps=steps, use=use
-    )
+    text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
+    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use)
 
 
 _SUSPICIONS = {

@@ -837,7 +837,7 @@ def _recorded(
 
 def _commits_first(connection: Any) -> bool:
     """Return whether executescript would commit the connection's open transaction before its script."""
-    # The attribute is new in Python 3.12, and -1 is LEGACY_TRANSACTION_CONTROL.
+    # The attribute is new in Python 3.12. It is -1 unless the program sets autocommit.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 

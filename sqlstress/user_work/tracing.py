@@ -354,7 +354,7 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        If the last task of the transaction has ended, the next one continues its work: asyncio.wait_for makes
+        If the last task of the transaction has ended, the new task continues its work: asyncio.wait_for makes
         a task for each statement.
         """
         task = awaiting_task()
