@@ -165,8 +165,8 @@ class History:
         """Add the time of a new connection's statement to the time that opening took."""
         self.recorder.costs.opening_s += perf_counter() - begun
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
-        if not self.is_new and not self._is_sqlite3:
-            self.recorder.apsw_files.add(self.name)
+        if not self.is_new:
+            self.recorder.used_files.add(self.name)
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at `begun`, a time of `perf_counter`."""
@@ -254,8 +254,8 @@ class FailedStatements:
         The search is slow, so it starts only after a call has left a transaction open. Before that, the line
         is known only if the user's code calls the SQLite library directly.
         """
-        self.apsw_files = set[str]()
-        """Names of the databases on which apsw has run a statement other than PRAGMA."""
+        self.used_files = set[str]()
+        """Names of the databases on which statements other than PRAGMA have run."""
         self._libraries = set[str]()
         """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()

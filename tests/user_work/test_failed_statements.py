@@ -124,6 +124,16 @@ def test_results_are_those_of_the_library(file: Path, recorder: FailedStatements
     assert recorder.records() == []
 
 
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_file_is_used_once_a_statement_has_run(library: str, file: Path, recorder: FailedStatements) -> None:
+    connect: Any = sqlite3.connect if library == "sqlite3" else apsw.Connection
+    with closing(connect(str(file))) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        assert recorder.used_files == set()
+        connection.execute("SELECT * FROM t")
+        assert {Path(name).name for name in recorder.used_files} == {"app.db"}
+
+
 def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: FailedStatements) -> None:
     number = 300
     with open_file(file, timeout=0) as this, open_file(file) as other:

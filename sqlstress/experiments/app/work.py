@@ -21,7 +21,7 @@ from sqlstress.experiments.app import (
     SESSION,
     SHARED,
     UNPROVED,
-    USED_BY_APSW,
+    USED_FILE,
     is_trial_database,
     user_file,
 )
@@ -203,7 +203,7 @@ class AppWork(UserWork):
         ]
         if self.case.spec.situation:
             return
-        used += [HERE for topic, what, _, _, _ in all_sightings if (topic, what) == (USED_BY_APSW, HERE)]
+        used += [HERE for topic, what, _, _, _ in all_sightings if (topic, what) == (USED_FILE, HERE)]
         # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
