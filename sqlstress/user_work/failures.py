@@ -143,14 +143,17 @@ class FailureCounter:
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
         self.window: Window | None = None
-        """Time in which failures are counted, as operations are; None means always, as while connecting."""
+        """Time in which failures are counted; None means always, as while connecting.
+
+        A failure also counts if only its call began in that time: it may have waited for the whole timeout.
+        """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure of a call that took `waited_s` seconds.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """
-        if not is_within(self.window):
+        if not overlaps(self.window, waited_s):
             return
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
@@ -171,6 +174,12 @@ class FailureCounter:
 def is_within(window: Window | None) -> bool:
     """Return whether it is now the time in which operations count; True if there is no window."""
     return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
+
+
+def overlaps(window: Window | None, waited_s: float) -> bool:
+    """Return whether a call that took `waited_s` seconds until now overlaps the window."""
+    now_ns = perf_counter_ns()
+    return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:

@@ -145,6 +145,32 @@ def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: Faile
     assert count == number
 
 
+WAITS_LONG = """
+import sqlite3
+from sqlstress import transaction, setup
+
+@setup
+def make(database):
+    sqlite3.connect(database).execute("CREATE TABLE t (n)")
+
+@transaction
+def work(database):
+    connection = sqlite3.connect(database, timeout=1.5)
+    holder = sqlite3.connect(database)
+    holder.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+def test_failure_that_outlasts_the_window_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(WAITS_LONG, encoding="utf-8")
+    report = sqlstress.measure(
+        "app", file=str(path), concurrency=1, duration=0.5, repeat=1, max_failed=1.0, directory=tmp_path
+    )
+    assert any("waited for itself" in finding.text for finding in report.findings)
+
+
 FAILS = """
 import sqlite3
 from sqlstress import transaction
