@@ -22,10 +22,12 @@ _CONDITIONS = {
     ("statement", "commit"): "at COMMIT",
     ("transaction", "read"): "the transaction had read",
     ("journal", "rollback"): "rollback journal",
+    ("journal", "wal"): "WAL",
     ("open_cursor", True): "a SELECT of the connection is open",
     ("open_cursor", False): "no SELECT is open",
     ("shared_cache", True): "`cache=shared`",
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
+    ("repeated", True): "the same statement has failed before",
     ("other_file", True): "the transaction holds another, attached file",
     ("holder", "this process"): "the holder is idle in the same process",
 }

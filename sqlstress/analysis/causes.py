@@ -40,6 +40,8 @@ class Facts:
     """Whether connections of the process share a cache."""
     exclusive: bool | None = None
     """Whether the connection uses PRAGMA locking_mode = EXCLUSIVE, as all connections of its code do."""
+    repeated: bool | None = None
+    """Whether the same statement has failed before in the same transaction, because of a lock."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
     other_file: bool | None = None
@@ -106,6 +108,14 @@ RULES: tuple[Rule, ...] = (
         Facts(waited="at once", open_cursor=True),
         "A SELECT of the same connection was still open and kept its snapshot.",
         "Fetch all rows or close the cursor before writing; neither BEGIN IMMEDIATE nor a timeout helps.",
+    ),
+    Rule(
+        "repeated-statement",
+        (5, 517),
+        Facts(waited="at once", transaction="read", journal="wal", repeated=True),
+        "The program repeated only the statement, in a transaction that had read: its snapshot is stale once"
+        " the other connection has committed, and then no repetition can succeed.",
+        "ROLLBACK and repeat from BEGIN; better begin with BEGIN IMMEDIATE.",
     ),
     Rule(
         "no-timeout",

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec
 
 P = ParamSpec("P")
-GRAVE, USUAL, ASIDE = range(3)
-"""Ranks of sentences, in the order of display: wrong or missing data; conclusions; limits of figures."""
+GRAVE, CAUSE, USUAL, ASIDE = range(4)
+"""Ranks of sentences, in the order of display.
+
+Wrong or missing data; causes in the user's code; conclusions, such as those on speed; limits of figures.
+"""
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
 
@@ -15,6 +18,12 @@ _RANKS: dict[Callable[..., str], int] = {}
 def grave(sentence: Callable[P, str]) -> Callable[P, str]:
     """Decorate a sentence function: give its sentences the rank GRAVE."""
     _RANKS[sentence] = GRAVE
+    return sentence
+
+
+def causal(sentence: Callable[P, str]) -> Callable[P, str]:
+    """Decorate a sentence function: give its sentences the rank CAUSE."""
+    _RANKS[sentence] = CAUSE
     return sentence
 
 
@@ -48,7 +57,7 @@ class Finding:
 
     @property
     def rank(self) -> int:
-        """Rank of the sentence, for the order of display: GRAVE, USUAL or ASIDE."""
+        """Rank of the sentence, for the order of display: GRAVE, CAUSE, USUAL or ASIDE."""
         return _RANKS.get(self.sentence, USUAL)
 
     @property

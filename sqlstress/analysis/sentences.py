@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlstress.analysis import wording
-from sqlstress.analysis.finding import aside, grave
+from sqlstress.analysis.finding import aside, causal, grave
 from sqlstress.analysis.wal_growth import OVERLAP, SNAPSHOT, UNCOPIED
 from sqlstress.analysis.wording import (
     Change,
@@ -498,6 +498,7 @@ def _step(step: TracedStep) -> str:
     return f"{step.statement} ({step.at})" if step.at else step.statement
 
 
+@causal
 def suspicion(
     *,
     kind: str,
@@ -507,11 +508,13 @@ def suspicion(
     then: TracedStep,
     failed: bool = False,
     held: bool = False,
+    effect: str = "",
 ) -> str:
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
-    return _SUSPICIONS[kind].format(cause=cause, name=transaction, table=table, steps=steps, use=use)
+    text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
+    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use)
 
 
 _SUSPICIONS = {
@@ -519,6 +522,26 @@ _SUSPICIONS = {
         "{cause} of a lost update: {name} reads {table} outside of the transaction that writes it. {steps} "
         "Another process can write in between. Read after BEGIN IMMEDIATE, or let one statement read and "
         "write."
+    ),
+    "double-insert": (
+        "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
+        "{steps} Two processes can both insert it. Make a UNIQUE index and use INSERT ... ON CONFLICT, or "
+        "read after BEGIN IMMEDIATE."
+    ),
+    "insert-on-old-data": (
+        "{cause} of a race: {name} reads {table}, and inserts into it in another transaction. {steps} Another"
+        " process can write in between: a count, a limit or a next number is then wrong. Read after BEGIN "
+        "IMMEDIATE, or use INSERT ... SELECT; a UNIQUE index refuses equal values."
+    ),
+    "double-claim": (
+        "{cause} of a double claim: {name} looks for a row in {table}, and changes it in another transaction."
+        " {steps} Two processes can both take it. Repeat the condition in the WHERE of the UPDATE and look at"
+        " its row count, use one UPDATE ... RETURNING, or read after BEGIN IMMEDIATE."
+    ),
+    "double-use": (
+        "{cause} of a double use: {name} reads {table}, and deletes what it has read in another transaction. "
+        "{steps} Two processes can both use it. Use DELETE ... RETURNING, look at the row count of DELETE, or"
+        " read after BEGIN IMMEDIATE."
     ),
     "copy-of-read-outside": (
         "{cause} of a stale copy: {name} writes {table} from what it has read outside of that transaction. "
@@ -543,7 +566,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentence on a suspected fault of the user's code, by the kind of fault."""
+"""Sentence on a suspected fault of the user's code, by the effect if it is known, else by the kind."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -555,6 +578,7 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
     return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
+@causal
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
     steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
     return (
@@ -850,6 +874,7 @@ def limit_not_judged(*, windows: int, late: float = 0, name: str = "", enough: i
     )
 
 
+@causal
 def failed_statement(
     *,
     statement: str,
@@ -909,7 +934,9 @@ def lost_locks(
         return _deleted_files(file, count, at, holders, written, signs=signs)
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
-        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it."
+        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it. A copy "
+        "made so is no backup: it lacks what is only in -wal, and may be torn. Use Connection.backup() or "
+        "VACUUM INTO."
     )
 
 
@@ -945,6 +972,7 @@ def _deleted_files(
     )
 
 
+@causal
 def open_statement(
     *, statement: str, seconds: float, at: str | None = None, wal_bytes: int | None = None
 ) -> str:
@@ -957,6 +985,7 @@ def open_statement(
     )
 
 
+@causal
 def long_hold(
     *,
     statement: str,
@@ -1005,17 +1034,44 @@ def wal_growth(
 
 
 @grave
+def in_memory(*, name: str, at: str | None = None, cache: bool = False) -> str:
+    where = f" ({at})" if at else ""
+    shared = " cache=shared shares it only within a process." if cache else ""
+    return (
+        f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} "
+        "If the processes need common data, use a file."
+    )
+
+
+@grave
+def split_transaction(*, at: str, count: int, began_at: str | None = None) -> str:
+    script = f"executescript ({at})" if at else "executescript"
+    transaction = f"the transaction begun at {began_at}" if began_at else "the open transaction"
+    return (
+        f"{script} committed {transaction} before its end ({plural(count, 'time')}): the transaction is two. "
+        "Run the statements with execute, or call executescript outside of a transaction."
+    )
+
+
+@grave
 def left_open(
-    *, call: str, count: int, began: str | None = None, at: str | None = None, error: str | None = None
+    *,
+    call: str,
+    count: int,
+    began: str | None = None,
+    at: str | None = None,
+    error: str | None = None,
+    written: bool = False,
 ) -> str:
     began_at = f" at {at}" if at else ""
     beginning = f"begun by {began}{began_at}" if began else ""
     commit = f"COMMIT had returned {error}" if error else ""
     details = "; ".join(filter(None, (beginning, commit)))
+    lock = ", and it keeps the write lock, for which all other writers wait" if written else ""
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
-        f"returned within it. Nothing in it is durable before it commits: {ends}."
+        f"returned within it. Nothing in it is durable before it commits{lock}: {ends}."
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from sqlstress.analysis.finding import ASIDE, GRAVE, Finding, texts
+from sqlstress.analysis.finding import ASIDE, CAUSE, GRAVE, Finding, texts
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import listing
 from sqlstress.report import Run, Trial
@@ -56,14 +56,18 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show. GRAVE findings are always shown, ASIDE never."""
+"""Number of findings that brief formats show.
+
+GRAVE findings are always shown, with as many causes at most, and ASIDE never.
+"""
 
 
 def conclusions(findings: Iterable[Finding]) -> Bullets:
-    """Return the sentences of findings as a list, in the order of their ranks: GRAVE, USUAL, ASIDE."""
+    """Return the sentences of findings as a list, in the order of their ranks."""
     ranked = sorted(findings, key=lambda finding: finding.rank)
     ranks = [finding.rank for finding in ranked]
-    first = max(ranks.count(GRAVE), min(FIRST_FINDINGS, len(ranks) - ranks.count(ASIDE)))
+    causes = min(FIRST_FINDINGS, ranks.count(CAUSE))
+    first = max(ranks.count(GRAVE) + causes, min(FIRST_FINDINGS, len(ranks) - ranks.count(ASIDE)))
     return Bullets(tuple(texts(ranked)), first)
 
 

@@ -38,6 +38,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
         "connection-mixed", "connection-forked",
     ),
+    ("suspicion", "effect"): ("", "double-insert", "insert-on-old-data", "double-claim", "double-use"),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip

@@ -1,12 +1,13 @@
 """Connections and commits of calls of the user's code, and long holds of the write lock: they cost time.
 
 A hold begins when the first statement that takes the write lock has ended, and lasts to the end of the
-transaction. The statement's own time does not count, because it may have waited for the lock.
+transaction. The statement's own time does not count, because it may have waited for the lock. A statement
+that SQLite refused, as with SQLITE_BUSY, begins no hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 from time import perf_counter
 from typing import NamedTuple
@@ -91,9 +92,15 @@ class Hold(NamedTuple):
     """Part of the time between statements, in seconds."""
 
 
-def hold_of(steps: Sequence[Step], spans: Sequence[Span]) -> Hold | None:
-    """Return the hold of a transaction with these statements; None if none of them took the write lock."""
-    first = next((number for number, step in enumerate(steps) if takes_write_lock(step[0])), None)
+def hold_of(steps: Sequence[Step], spans: Sequence[Span], refused: Container[int] = ()) -> Hold | None:
+    """Return the hold of a transaction with these statements; None if none of them took the write lock.
+
+    `refused` are the ids of the statements that got no lock.
+    """
+    takers = (
+        number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
+    )
+    first = next(takers, None)
     if first is None:
         return None
     held = spans[first:]

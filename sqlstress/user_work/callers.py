@@ -7,6 +7,7 @@ import os
 import sys
 import sysconfig
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,36 @@ def _task() -> Any:
 
     with suppress(RuntimeError):
         return asyncio.current_task()
+    return None
+
+
+_PATIENCE_S, _LOOK_S = 0.05, 0.0005
+
+
+def awaiting_task() -> Any:
+    """Return the asyncio task that waits for this thread, as for a thread of aiosqlite; None if unknown.
+
+    The thread has a future, for which the task waits. The task may still be about to wait, so look again for
+    _PATIENCE_S.
+    """
+    if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
+        return None
+    import asyncio
+
+    futures: list[asyncio.Future[Any]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    deadline = time.monotonic() + _PATIENCE_S
+    while unfinished := [future for future in futures if not future.done()]:
+        for future in unfinished:
+            for task in asyncio.all_tasks(future.get_loop()):
+                if getattr(task, "_fut_waiter", None) is future:
+                    return task
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_LOOK_S)
     return None
 
 
@@ -134,9 +165,15 @@ class UserFrames:
         return (*self._calls(_main_frame()), *map(_call, coroutines[0]))
 
     def _waiting_stacks(self) -> list[list[FrameType]]:
-        """Return the user's frames of each coroutine that waits in the main thread's event loop, if any."""
+        """Return the user's frames of each waiting coroutine in the main thread's event loop.
+
+        Only those of the coroutine that waits for this thread, if it is known.
+        Empty if the main thread runs no event loop.
+        """
         import asyncio
 
+        if task := awaiting_task():
+            return [frames] if (frames := self._coroutine_frames(task.get_coro())) else []
         frame = _main_frame()
         while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
             frame = frame.f_back

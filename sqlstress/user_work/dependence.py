@@ -184,6 +184,8 @@ class _WideFlow(Flow):
         )
 
     def _kind_of(self, node: ast.expr) -> int:
+        if _is_cut_to_its_beginning(node):
+            return 0
         parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.comprehension)]
         conditions = [condition for part in parts for condition in (part.iter, *part.ifs)]
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
@@ -247,6 +249,17 @@ class _WideFlow(Flow):
 
 def _runs_sql(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _RUNS_SQL
+
+
+def _is_cut_to_its_beginning(node: ast.expr) -> bool:
+    """Return whether a slice leaves only the constant beginning of an f-string: `f"hello {name}"[:5]`."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
+        return False
+    first, cut = next(iter(node.value.values), None), node.slice
+    if not (isinstance(first, ast.Constant) and isinstance(first.value, str) and isinstance(cut, ast.Slice)):
+        return False
+    end = cut.upper.value if isinstance(cut.upper, ast.Constant) else None
+    return cut.lower is None and isinstance(end, int) and 0 <= end <= len(first.value)
 
 
 def _only_shows(function: ast.expr) -> bool:

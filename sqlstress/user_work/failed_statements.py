@@ -26,11 +26,12 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple, Protocol, cast
 from weakref import ref
 
-from sqlstress.sqlite_codes import BUSY
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
-from sqlstress.user_work import LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
+from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, LongHolds, Span, hold_of
 from sqlstress.user_work.failures import (
+    IMPLICIT_BEGIN,
     MAX_HISTORY,
     MAX_KINDS,
     FailureCounter,
@@ -41,6 +42,8 @@ from sqlstress.user_work.failures import (
     Step,
     is_busy,
     is_checkpoint,
+    is_in_memory,
+    is_within,
     is_write,
     short_sql,
     statement_kind,
@@ -74,12 +77,21 @@ class Transaction(NamedTuple):
     at: str
     """Line of the user's code that began it; empty if unknown."""
 
+    @property
+    def wrote(self) -> bool:
+        return self.state == "written"
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the user's code began the transaction by a statement, such as BEGIN."""
+        return self.began not in ("", IMPLICIT_BEGIN)
+
 
 class History:
     """Last statements of a connection, and the state of its transaction."""
 
     def __init__(self, recorder: FailedStatements, connection: Any) -> None:
-        self._recorder = recorder
+        self.recorder = recorder
         self.connection = ref(connection)
         self.name = ""
         """Name under which the database was opened."""
@@ -106,7 +118,8 @@ class History:
         """Whether only PRAGMAs have run: the next statement parses the schema."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._changed_rows = 0
-        self._failed_commit: tuple[int, Step] | None = None
+        self._failed: deque[tuple[int, Step]] = deque(maxlen=MAX_HISTORY)
+        """Last statements that failed, with their result codes."""
 
     def use(self, sql: Any, connection: Any) -> Step | None:
         """Add a statement that is about to run, with its caller if no transaction is open.
@@ -124,9 +137,9 @@ class History:
         self.began_s = perf_counter()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # since the last transaction began
-            self._recorder.costs.commits += 1
+            self.recorder.costs.commits += 1
             self._changed_rows = changed_rows
-        step = (sql, False, self._recorder.caller(sys._getframe(2)))
+        step = (sql, False, self.recorder.caller(sys._getframe(2)))
         self.steps.append(step)
         return step
 
@@ -136,22 +149,24 @@ class History:
         if not spans or not steps[-1][1] or spans[-1][1] - self.began_s < LONG_HOLD_S or self.is_shared:
             return
         first = len(steps) - len(transaction_steps(steps))
-        hold = hold_of([*steps][first:], [*spans][first:])
+        hold = hold_of([*steps][first:], [*spans][first:], self.refused())
         if hold and hold.seconds >= LONG_HOLD_S and len(steps) == len(spans):
-            self._recorder.add_hold(hold, steps[first])
+            self.recorder.add_hold(hold, steps[first])
         self.began_s = spans[-1][1]
 
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement has changed."""
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
-        self._recorder.costs.commits += changed_rows - self._changed_rows
+        self.recorder.costs.commits += changed_rows - self._changed_rows
         self._changed_rows = changed_rows
 
     def end_first(self, sql: Any, begun: float) -> None:
         """Add the time of a new connection's statement to the time that opening took."""
-        self._recorder.costs.opening_s += perf_counter() - begun
+        self.recorder.costs.opening_s += perf_counter() - begun
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
+        if not self.is_new:
+            self.recorder.used_files.add(self.name)
 
     def fail(self, error: Exception, begun: float) -> None:
         """Record the failure of the last statement, which began at `begun`, a time of `perf_counter`."""
@@ -159,9 +174,8 @@ class History:
         waited_s = self.spans[-1][1] - begun
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
-            if statement_kind(self.steps[-1][0]) == "commit":
-                self._failed_commit = code, self.steps[-1]
-            self._recorder.add(self, code, str(error), waited_s)
+            self._failed.append((code, self.steps[-1]))
+            self.recorder.add(self, code, str(error), waited_s)
         elif not isinstance(self.steps[-1][0], str):
             self.steps.pop()  # No library runs such a statement.
             self.spans.pop()
@@ -175,12 +189,12 @@ class History:
 
         waited_s = perf_counter() - begun
         if is_busy(rows := rows_ahead(cursor)):
-            self._recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
+            self.recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
 
     def transaction(self) -> Transaction:
         """Return the state of the transaction that the last statement belongs to."""
-        state, began, line = transaction_of(self.steps)
-        return Transaction(state, began, self._recorder.line_text(line))
+        state, began, line = transaction_of(self.steps, self.refused())
+        return Transaction(state, began, self.recorder.line_text(line))
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
@@ -196,14 +210,24 @@ class History:
             released = word == "RELEASE"  # It commits if SAVEPOINT began the transaction.
         return "commit" if released else ""
 
+    def refused(self) -> set[int]:
+        """Return the ids of the statements that failed and got no lock.
+
+        A statement that broke a constraint has the lock.
+        """
+        return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
+
     def failed_commit(self) -> int:
         """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
-        for step in reversed(self.steps):
-            if self._failed_commit and step is self._failed_commit[1]:
-                return self._failed_commit[0]
-            if not step[1]:
-                break  # The transaction began here.
-        return 0
+        codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
+        steps = transaction_steps(self.steps)
+        return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
+
+    def is_repeated(self) -> bool:
+        """Return whether a lock has refused the last statement before in its transaction."""
+        *earlier, (sql, _, _) = transaction_steps(self.steps)
+        failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
+        return any(step[0] == sql and id(step) in failed for step in earlier)
 
 
 class UserLines(Protocol):
@@ -230,14 +254,20 @@ class FailedStatements:
         The search is slow, so it starts only after a call has left a transaction open. Before that, the line
         is known only if the user's code calls the SQLite library directly.
         """
+        self.used_files = set[str]()
+        """Names of the databases on which statements other than PRAGMA have run."""
         self._libraries = set[str]()
         """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self._left_open: dict[tuple[str, Transaction, int], int] = {}
         self._not_committed: dict[str, int] = {}
+        self._splits: dict[tuple[str, Transaction], int] = {}
+        """Number of transactions that executescript has committed, by its line and by the transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time that a statement was open, in seconds, by statement and line."""
+        self._in_memory: dict[tuple[str, str], int] = {}
+        """Number of connections to databases in memory, by name and line."""
         self._next_look_s = 0.0
         self._histories: list[History] = []
         self._examines = False
@@ -254,6 +284,7 @@ class FailedStatements:
             self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
+                self._note_memory(history.name)
                 self.on_open()
             return connection
 
@@ -261,6 +292,15 @@ class FailedStatements:
         if find_spec("apsw"):
             with suppress(ImportError):
                 import_module("apsw").connection_hooks.append(self._watch_apsw)
+
+    def _note_memory(self, name: str) -> None:
+        """Count a connection of the user's code if its database is in memory."""
+        if not is_in_memory(name):
+            return
+        line = self.lines.line(sys._getframe(2))
+        kind = name, self.line_text(line)
+        if kind in self._in_memory or len(self._in_memory) < MAX_KINDS:
+            self._in_memory[kind] = self._in_memory.get(kind, 0) + 1
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Replace the factory among the arguments of `connect` by our subclass of it.
@@ -346,10 +386,15 @@ class FailedStatements:
         kind = Kind(code, short_sql(sql), self.line_text(line))
 
         def examine() -> FailureFacts:
-            state, began, _ = transaction_of(earlier) if was_open else ("none", "", None)
+            refused, is_repeated = history.refused(), history.is_repeated()  # before apsw adds our PRAGMAs
+            state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
             facts = self._examine(history, sql, state, began)
-            writes = [step[0] for step in transaction_steps(earlier)] if was_open else []
-            return facts._replace(lock_order=self._lock_order(history, [*writes, sql]))
+            steps = transaction_steps(earlier) if was_open else []
+            writes = [step[0] for step in steps if id(step) not in refused]
+            return facts._replace(
+                repeated="yes" if is_repeated else "",
+                lock_order=self._lock_order(history, [*writes, sql]),
+            )
 
         self.failures.add(kind, message, waited_s, examine)
 
@@ -402,7 +447,7 @@ class FailedStatements:
             if connection is failed or history.name != name or not _is_in_transaction(connection):
                 continue
             transaction = history.transaction()
-            if transaction.state == "written" and not _runs(history):
+            if transaction.wrote and not _runs(history):
                 return transaction
         return None
 
@@ -410,6 +455,20 @@ class FailedStatements:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
+        self._looks_up = True
+
+    def add_split(self, transaction: Transaction) -> None:
+        """Record that executescript has committed this open transaction: Python does so first.
+
+        Only under load: a script that runs while the program starts often sets up the tables.
+        """
+        window = self.failures.window
+        if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
+            return
+        line = self.lines.line(sys._getframe(2))
+        kind = self.line_text(line), transaction
+        if kind in self._splits or len(self._splits) < MAX_KINDS:
+            self._splits[kind] = self._splits.get(kind, 0) + 1
         self._looks_up = True
 
     def check_left_open(self, call: str) -> None:
@@ -486,14 +545,19 @@ class FailedStatements:
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
             for (sql, at), seconds in self._open_statements.items()
         )
+        memory: Iterator[PlainObservation] = (
+            (IN_MEMORY, name, count, "", {"at": at}) for (name, at), count in self._in_memory.items()
+        )
         return [
             *self.costs.records(),
             *self.failures.records(),
             *self._open_records(),
+            *self._split_records(),
             *self.holds.records(),
             *self._other_sqlite(),
             *statements,
             *lost,
+            *memory,
         ]
 
     def _other_sqlite(self) -> Iterator[PlainObservation]:
@@ -505,6 +569,10 @@ class FailedStatements:
         for (call, transaction, code), count in self._left_open.items():
             traits = {**transaction._asdict(), "failed_commit": str(code or "")}
             yield LEFT_OPEN, call, count, "", traits
+
+    def _split_records(self) -> Iterator[PlainObservation]:
+        for (at, transaction), count in self._splits.items():
+            yield SPLIT, at, count, "", transaction._asdict()
 
 
 # Facts of connections.
@@ -738,11 +806,12 @@ def _recorded(
     cursor for each statement. The history is that of the connection, unless `fixed_history` is given.
     """
 
-    each_row = call.__name__ == "executemany"
+    each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
 
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
         history = fixed_history or connection._sqlstress
+        split = history.transaction() if is_script and _commits_first(connection) else None
         step = history.use(args[0] if args else "", connection)
         if step:
             cursor._sqlstress_step = step
@@ -757,11 +826,19 @@ def _recorded(
             history.end_first(args[0] if args else "", begun)
         if step and is_checkpoint(step[0]):
             history.note_checkpoint(cursor, begun)
+        if split:
+            history.recorder.add_split(split)
         if each_row and step and not connection.in_transaction:
             history.count_row_commits()
         return result
 
     return method
+
+
+def _commits_first(connection: Any) -> bool:
+    """Return whether executescript would commit the connection's open transaction before its script."""
+    # The attribute is new in Python 3.12. It is -1 unless the program sets autocommit.
+    return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def _named_like(subclass: Any, base: Any) -> Any:

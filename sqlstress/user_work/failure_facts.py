@@ -38,6 +38,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         open_cursor=yes_or_no.get(traits["open_cursor"]),
         shared_cache=yes_or_no.get(traits["shared_cache"]),
         exclusive=traits.get("locking_mode") == "exclusive",
+        repeated=traits.get("repeated") == "yes",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
         # BEGIN IMMEDIATE locks all files: only an opposite order elsewhere shows that one waits for another.
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import median
 from time import perf_counter_ns
 from types import CodeType
@@ -33,6 +33,8 @@ MAX_HISTORY = 50
 """Number of a connection's last statements that are kept, to know how its transaction began."""
 MAX_SQL = 100
 """Maximum number of characters of a statement that are kept."""
+IMPLICIT_BEGIN = "implicit BEGIN"
+"""Beginning of a transaction that Python's sqlite3 began before a statement."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
@@ -92,6 +94,8 @@ class FailureFacts(NamedTuple):
     """Statement that began the holder's transaction, with its line, if the holder is this process."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
+    repeated: str = ""
+    """Whether a lock has refused the same statement before in its transaction: "yes" or empty."""
     lock_order: str = ""
     """Names of the attached files that the transaction locked, then that for which it waited, with commas.
 
@@ -123,12 +127,13 @@ class Occurrences:
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # While two transactions wait for each other, most others fail at their first statement.
         order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
+        repeated = next((facts.repeated for facts in self.examined if facts.repeated), "")
         return {
             "code": str(kind.code),
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._replace(lock_order=order)._asdict(),
+            **commonest._replace(lock_order=order, repeated=repeated)._asdict(),
         }
 
 
@@ -138,14 +143,17 @@ class FailureCounter:
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
         self.window: Window | None = None
-        """Time in which failures are counted, as operations are; None means always, as while connecting."""
+        """Time in which failures are counted; None means always, as while connecting.
+
+        A failure also counts if only its call began in that time: it may have waited for the whole timeout.
+        """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure of a call that took `waited_s` seconds.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """
-        if not is_within(self.window):
+        if not overlaps(self.window, waited_s):
             return
         if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
             kind = Kind(kind.code, "", "")
@@ -166,6 +174,12 @@ class FailureCounter:
 def is_within(window: Window | None) -> bool:
     """Return whether it is now the time in which operations count; True if there is no window."""
     return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
+
+
+def overlaps(window: Window | None, waited_s: float) -> bool:
+    """Return whether a call that took `waited_s` seconds until now overlaps the window."""
+    now_ns = perf_counter_ns()
+    return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
@@ -247,6 +261,11 @@ def takes_write_lock(sql: str) -> bool:
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 
 
+def is_in_memory(name: str) -> bool:
+    """Return whether a name given to `connect` is that of a database in memory."""
+    return name == ":memory:" or (name.startswith("file:") and (":memory:" in name or "mode=memory" in name))
+
+
 def is_checkpoint(sql: str) -> bool:
     """Return whether a statement may run a checkpoint."""
     return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
@@ -257,20 +276,26 @@ def is_busy(rows: Any) -> bool:
     return bool(rows) and rows[0][0] == 1
 
 
-def transaction_of(steps: Iterable[Step]) -> tuple[str, str, Line | Instruction | None]:
+def transaction_of(
+    steps: Iterable[Step], refused: Container[int] = ()
+) -> tuple[str, str, Line | Instruction | None]:
     """Return facts of the transaction that the last statement of a connection belongs to.
 
-    `steps` are the connection's last statements in order. The facts are the state ("none", "read", "written",
-    or "" if unknown), the words of the statement that began the transaction, and the caller of it.
+    `steps` are the connection's last statements in order, and `refused` the ids of those that got no lock.
+    The facts are the state ("none", "read", "written", or "" if unknown), the words of the statement that
+    began the transaction, and the caller of it.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]
-    for sql, was_open, at in steps:
+    for step in steps:
+        sql, was_open, at = step
         kind, words = statement_kind(sql), words_of(sql)
         if not was_open:
             state, line = "none", at
             words = words[:1] if words[0] == "SAVEPOINT" else words
-            began = " ".join(filter(None, words)) if kind == "begin" else "implicit BEGIN"
+            began = " ".join(filter(None, words)) if kind == "begin" else IMPLICIT_BEGIN
+        if id(step) in refused:
+            continue
         if takes_write_lock(sql):
             state = "written"
         elif kind == "read" and state != "written":

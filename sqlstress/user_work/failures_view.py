@@ -16,7 +16,16 @@ from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import DELETED, FAILED_STATEMENT, LEFT_OPEN, LONG_HOLD, LOST_LOCKS, OPEN_STATEMENT
+from sqlstress.user_work import (
+    DELETED,
+    FAILED_STATEMENT,
+    IN_MEMORY,
+    LEFT_OPEN,
+    LONG_HOLD,
+    LOST_LOCKS,
+    OPEN_STATEMENT,
+    SPLIT,
+)
 from sqlstress.user_work.failure_facts import facts_of
 
 MAX_ROWS = 5
@@ -321,6 +330,33 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
         )
 
 
+def memory_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each database in memory: each process has its own."""
+    kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
+    for name_given, at in [*kinds][:MAX_CAUSES]:
+        yield Finding(
+            sentences.in_memory,
+            name=shortened(name_given, 80),
+            at=at or None,
+            cache="cache=shared" in name_given,
+        )
+
+
+def split_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line at which executescript committed the open transaction."""
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, SPLIT):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for at, found in list(kinds.items())[:MAX_CAUSES]:
+        lines = [line for sighting in found if (line := sighting.traits["at"])]
+        yield Finding(
+            sentences.split_transaction,
+            at=at,
+            count=sum(sighting.count for sighting in found),
+            began_at=lines[0] if lines else None,
+        )
+
+
 def open_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of the user's functions that returned with a transaction open."""
     kinds: dict[str, list[Sighting]] = {}
@@ -336,4 +372,5 @@ def open_findings(group: Group) -> Iterator[Finding]:
             began=found[0].traits["began"],
             at=lines[0] if lines else None,
             error=name(int(codes[0])) if codes else None,
+            written=any(sighting.traits["state"] == "written" for sighting in found),
         )

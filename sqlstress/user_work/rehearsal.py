@@ -325,6 +325,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 "first_at": suspicion.first.at,
                 "then": _line(suspicion.then.sql),
                 "then_at": suspicion.then.at,
+                "effect": suspicion.effect,
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)

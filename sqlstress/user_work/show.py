@@ -590,6 +590,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
             kind=suspicion.what,
             transaction=_trait(suspicion, "transaction"),
             table=_trait(suspicion, "table"),
+            effect=_trait(suspicion, "effect"),
             first=first,
             then=then,
             failed=failed,

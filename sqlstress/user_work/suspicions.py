@@ -34,6 +34,13 @@ A later statement changes the value (`SET n = n - 1`) without comparing it, so t
 hold. MAYBE_GUARDED means that the source code does not show whether there is a check.
 """
 
+DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
+"""Effects of the race of a STALE suspicion, other than a lost update.
+
+Two processes insert the row that both have missed; the inserted row depends on old data, such as a count; two
+processes take the row that both have found by its state; or they use the row that both then delete.
+"""
+
 LOST_DATA = (STALE, STALE_COPY, GUARDED)
 """Kinds of suspicions that data may be lost."""
 NOTES_ONLY = (MAYBE_GUARDED,)
@@ -57,6 +64,8 @@ _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-
 
 UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
 """
+_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
+"""Pattern of a column that a condition compares with a value."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -185,6 +194,20 @@ class Suspicion(NamedTuple):
         """Whether a script runs the write only because a condition on the result of the query is false."""
         query, write = self.first.script, self.then.script
         return bool(query and write and query.results & (write.otherwise - write.conditions))
+
+    @property
+    def effect(self) -> str:
+        """Effect of the race, such as DOUBLE_INSERT; empty for a lost update, and for other kinds."""
+        write = self.then.write
+        if self.code != STALE or not write:
+            return ""
+        if write.kind == INSERT:
+            return DOUBLE_INSERT if self.first.found is False else OLD_INSERT
+        if write.kind == DELETE:
+            return USE
+        _, _, where = self.first.sql.lower().partition("where")
+        tested = {words[1] for words in _EQUALITY.finditer(where)}
+        return CLAIM if tested & write.sets else ""
 
     @property
     def key(self) -> tuple[str, str, str, str]:

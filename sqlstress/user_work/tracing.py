@@ -27,7 +27,7 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlstress.user_work.callers import CallSite, UserFrames, is_background_thread, runner_id
+from sqlstress.user_work.callers import CallSite, UserFrames, awaiting_task, is_background_thread, runner_id
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
 from sqlstress.user_work.suspicions import (
@@ -294,6 +294,10 @@ class TracedConnection:
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
         """Last INSERT, whose row gets its rowid from SQLite, and `_insert_state` before the INSERT ran."""
         self._pid = os.getpid()
+        self._task: Any = None
+        """Task that waited for the last statement, which another thread ran; None if there is none."""
+        self._who = 0
+        """Number of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
         """Allow, and record, an access that SQLite reports while it prepares a statement."""
@@ -315,6 +319,7 @@ class TracedConnection:
         if len(self._tracer.call) >= MAX_STATEMENTS:
             return
         self._runs_ours = True
+        self._note_runner(begins_transaction)
         try:
             if begins_transaction and not self._has_open_query():
                 self._snapshot = self._transaction
@@ -328,6 +333,18 @@ class TracedConnection:
         finally:
             self._runs_ours = False
 
+    def _note_runner(self, begins_transaction: bool) -> None:
+        """Note the task or thread that runs a statement.
+
+        If the last task of the transaction has ended, the new task continues its work: asyncio.wait_for makes
+        a task for each statement.
+        """
+        task = awaiting_task()
+        continues = self._task is not None and (task is None or self._task.done())
+        if begins_transaction or not continues:
+            self._who = id(task) if task else runner_id()
+        self._task = task or (None if begins_transaction else self._task)
+
     def _statement(self, sql: str) -> TracedStatement:
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.call_site()
@@ -338,7 +355,7 @@ class TracedConnection:
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            who=runner_id(),
+            who=self._who,
             beside=is_background_thread(),
             locks=self._tracer.files.held_locks(),
             calls=spot.calls,

@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "open_cursor": False,
     "shared_cache": False,
     "exclusive": False,
+    "repeated": False,
     "other_file": False,
     "holder": "another process",
 }
@@ -71,6 +72,7 @@ def test_failure_that_no_rule_explains_is_unknown() -> None:
         open_cursor=False,
         shared_cache=False,
         exclusive=False,
+        repeated=False,
         other_file=False,
     )
     assert diagnose(5, facts).possible == ()
@@ -78,7 +80,12 @@ def test_failure_that_no_rule_explains_is_unknown() -> None:
 
 def test_unknown_fact_leaves_several_causes() -> None:
     partial_facts = Facts(
-        waited="at once", timeout="set", transaction="read", statement="write", shared_cache=False
+        waited="at once",
+        timeout="set",
+        transaction="read",
+        statement="write",
+        shared_cache=False,
+        repeated=False,
     )
     assert [rule.name for rule in diagnose(5, partial_facts).possible] == ["open-cursor", "read-before-write"]
     assert diagnose(5, partial_facts).cause is None
@@ -169,7 +176,7 @@ def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path
                 this.execute(sql)
             late = time.perf_counter() - start_s >= timeout_s
             waited: Literal["at once", "the timeout"] = "the timeout" if late else "at once"
-            known = {"shared_cache": False, "exclusive": False, "other_file": False}
+            known = dict.fromkeys(("shared_cache", "exclusive", "repeated", "other_file"), False)
             complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", **known)  # type: ignore[arg-type]
             cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
             assert cause and cause.name == name

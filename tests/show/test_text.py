@@ -139,6 +139,13 @@ def test_all_grave_findings_come_first() -> None:
     assert wrong[0].startswith("FAILED")
 
 
+def test_causes_come_before_answers_on_speed() -> None:
+    causes = ("failed-statement", "suspicion", "long-hold", "open-statement")
+    assert shown_at_first("starvation", *causes) == FIRST_FINDINGS
+    assert shown_at_first("data-wrong", "starvation", "best", *causes[:2]) == FIRST_FINDINGS
+    assert shown_at_first("data-wrong", "lost-locks", "best", *causes) == 2 + FIRST_FINDINGS
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_details_only_add_to_the_brief_output(name: str) -> None:
     report = VARIANTS[name]()

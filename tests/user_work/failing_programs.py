@@ -19,6 +19,7 @@ TIMEOUT_S = 0.2
 INSERT = "INSERT INTO t VALUES (1)"
 SELECT = "SELECT * FROM t"
 PAGE_BYTES = 4096
+REPETITIONS = 2
 RECOVERY_BYTE = 122
 """Byte of -shm that a connection locks while it recovers the WAL (https://www.sqlite.org/walformat.html)."""
 refused = suppress(sqlite3.Error)
@@ -56,6 +57,16 @@ def stale_snapshot(file: Path) -> None:
         other.execute(INSERT)
         with refused:
             this.execute(INSERT)
+
+
+def repeated_statement(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("BEGIN")
+        this.execute(SELECT).fetchall()
+        other.execute(INSERT)
+        for _ in range(REPETITIONS):
+            with refused:
+                this.execute(INSERT)
 
 
 def open_cursor(file: Path) -> None:
@@ -265,6 +276,7 @@ def constraint(file: Path) -> None:
 PROGRAMS: dict[str, Callable[[Path], None]] = {
     "read-before-write": read_before_write,
     "stale-snapshot": stale_snapshot,
+    "repeated-statement": repeated_statement,
     "open-cursor": open_cursor,
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,

@@ -21,6 +21,8 @@ import sqlstress
 from sqlstress.analysis.causes import diagnose
 from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
+from sqlstress.show.text import BRIEF
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
 from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
@@ -122,6 +124,16 @@ def test_results_are_those_of_the_library(file: Path, recorder: FailedStatements
     assert recorder.records() == []
 
 
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_file_is_used_once_a_statement_has_run(library: str, file: Path, recorder: FailedStatements) -> None:
+    connect: Any = sqlite3.connect if library == "sqlite3" else apsw.Connection
+    with closing(connect(str(file))) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        assert recorder.used_files == set()
+        connection.execute("SELECT * FROM t")
+        assert {Path(name).name for name in recorder.used_files} == {"app.db"}
+
+
 def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: FailedStatements) -> None:
     number = 300
     with open_file(file, timeout=0) as this, open_file(file) as other:
@@ -131,6 +143,32 @@ def test_failures_beyond_the_limit_are_still_counted(file: Path, recorder: Faile
                 this.execute(INSERT)
     ((_, _, count, _, _),) = recorder.records()
     assert count == number
+
+
+WAITS_LONG = """
+import sqlite3
+from sqlstress import transaction, setup
+
+@setup
+def make(database):
+    sqlite3.connect(database).execute("CREATE TABLE t (n)")
+
+@transaction
+def work(database):
+    connection = sqlite3.connect(database, timeout=1.5)
+    holder = sqlite3.connect(database)
+    holder.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+def test_failure_that_outlasts_the_window_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(WAITS_LONG, encoding="utf-8")
+    report = sqlstress.measure(
+        "app", file=str(path), concurrency=1, duration=0.5, repeat=1, max_failed=1.0, directory=tmp_path
+    )
+    assert any("waited for itself" in finding.text for finding in report.findings)
 
 
 FAILS = """
@@ -475,6 +513,105 @@ def test_busy_handler_of_the_program_is_a_wait(
         with suppress(apsw.BusyError):
             this.execute(INSERT)
     assert cause_of(recorder) == cause
+
+
+# A statement that is repeated in a transaction with a stale snapshot.
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_statement_that_failed_before_in_its_transaction_is_repeated(
+    library: str, file: Path, recorder: FailedStatements
+) -> None:
+    def opened() -> Any:
+        if library == "apsw":
+            connection = apsw.Connection(str(file))
+            connection.set_busy_timeout(round(1000 * TIMEOUT_S))
+            return connection
+        return sqlite3.connect(file, timeout=TIMEOUT_S, isolation_level=None)
+
+    with closing(opened()) as this, closing(opened()) as other:
+        this.execute("BEGIN")
+        [*this.execute("SELECT * FROM t")]
+        other.execute(INSERT)
+        for _ in range(2):  # The second time, the other connection holds the lock.
+            with suppress(sqlite3.OperationalError, apsw.BusyError):
+                this.execute(INSERT)
+            other.execute("BEGIN IMMEDIATE") if not other.in_transaction else None
+        failed = [record[4] for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    causes = [
+        diagnose(int(traits["code"]), facts_of(traits, float(traits["waited_ms"]), 200)).cause
+        for traits in failed
+    ]
+    assert [traits["code"] for traits in failed] == [str(BUSY_SNAPSHOT), str(BUSY)]
+    assert [cause and cause.name for cause in causes] == ["stale-snapshot", "repeated-statement"]
+
+
+REPEATS_STATEMENT = """
+import sqlite3, time
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (n)")
+        connection.execute("INSERT INTO t VALUES (0)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=10, isolation_level=None)
+
+def repeated(connection, sql):
+    for attempt in range(5):
+        try:
+            return connection.execute(sql)
+        except sqlite3.OperationalError:
+            time.sleep(0.05)
+
+@transaction
+def add(connection):
+    connection.execute("BEGIN")
+    connection.execute("SELECT n FROM t").fetchone()
+    time.sleep(0.01)
+    repeated(connection, "UPDATE t SET n = n + 1")
+    connection.execute("COMMIT")
+"""
+
+
+def test_report_names_the_repeated_line_and_no_long_hold(tmp_path: Path) -> None:
+    file = tmp_path / "repeats.py"
+    file.write_text(REPEATS_STATEMENT, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    codes = [finding.code for finding in report.findings]
+    assert "long-hold" not in codes
+    found = [finding for finding in report.findings if finding.code == "failed-statement"]
+    assert found[0].facts["at"] == "repeats.py:19"
+    assert "repeated only the statement" in str(found[0].facts["explanation"])
+    assert all(finding.facts["explanation"] for finding in found)
+
+
+RAISES = """
+@transaction
+def first(connection):
+    raise KeyError
+
+@transaction
+def second(connection):
+    raise IndexError
+
+@transaction
+def third(connection):
+    raise ValueError
+"""
+
+
+def test_first_findings_have_a_cause_after_many_exceptions(tmp_path: Path) -> None:
+    file = tmp_path / "raises.py"
+    file.write_text(REPEATS_STATEMENT + RAISES, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    brief = " ".join(BRIEF.report(report.document).split())
+    assert "raised KeyError" in brief and "repeated only the statement" in brief
+    assert "Starvation" not in brief.partition("repeated only the statement")[0]
 
 
 # Attached files that two transactions lock in opposite order.

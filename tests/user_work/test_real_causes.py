@@ -14,7 +14,7 @@ from sqlstress.user_work import FAILED_STATEMENT
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.failure_facts import explain, facts_of
 from sqlstress.user_work.failures_view import failure_of, with_shared_cache
-from tests.user_work.failing_programs import NOT_PRODUCED, PROGRAMS
+from tests.user_work.failing_programs import NOT_PRODUCED, PROGRAMS, REPETITIONS
 
 POSIX = {"recovery", "moved-database", "disk-error"}
 """Causes whose programs need fcntl, resource, or the right to rename an open file."""
@@ -34,7 +34,8 @@ def test_cause_of_a_caught_failure(name: str, file: Path, recorder: FailedStatem
     (rule,) = [rule for rule in RULES if rule.name == name]
     facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
     assert diagnose(int(traits["code"]), facts).cause == rule
-    assert count == 1 and traits["at"].startswith("failing_programs.py:")
+    assert count == (REPETITIONS if name == "repeated-statement" else 1)
+    assert traits["at"].startswith("failing_programs.py:")
     assert explain(sql, traits).endswith(f"{rule.cause} {rule.cure}")
 
 

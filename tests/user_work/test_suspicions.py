@@ -194,6 +194,61 @@ def test_suspicion_has_both_statements_with_lines_and_files_are_kept(tmp_path: P
     connection.close()
 
 
+RACE = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as db:
+        db.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, name TEXT, state TEXT, points INTEGER)")
+        db.executemany("INSERT INTO job (name, state, points) VALUES ('a', 'new', 0)", [()] * 500)
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=60)
+
+@transaction
+def work(db):
+    row = db.execute("SELECT READ").fetchone()
+    with db:
+        WRITE
+"""
+RACES = {
+    "a double insert": (
+        "id FROM job WHERE name = 'b'",
+        "row or db.execute(\"INSERT INTO job (name) VALUES ('b')\")",
+    ),
+    "a race": (
+        "count(*) FROM job",
+        "row[0] < 9999 and db.execute('INSERT INTO job (points) VALUES (?)', row)",
+    ),
+    "a double claim": (
+        "id FROM job WHERE state = 'new' ORDER BY id",
+        "db.execute(\"UPDATE job SET state = 'taken' WHERE id = ?\", row)",
+    ),
+    "a double use": (
+        "id FROM job ORDER BY id",
+        "db.execute('DELETE FROM job WHERE id = ?', row)",
+    ),
+    "a lost update": (
+        "points + 1, id FROM job WHERE id = 7 AND points >= 0",
+        "db.execute('UPDATE job SET points = ? WHERE id = ?', row)",
+    ),
+}
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_race_is_called_by_its_effect(race: str, tmp_path: Path) -> None:
+    read, write = RACES[race]
+    file = tmp_path / "app.py"
+    file.write_text(RACE.replace("READ", read).replace("WRITE", write), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=1, repeat=1, directory=tmp_path)
+    (found,) = [finding for finding in report.findings if finding.code == "suspicion"]
+    assert found.text.startswith(f"Suspicion of {race}: work ")
+    assert found.facts["kind"] == STALE
+
+
 @pytest.mark.parametrize(
     ("what", "why"),
     [

@@ -59,6 +59,20 @@ def feed_shown(file: str) -> None:
         connection.execute(POST, (f"hello {random.random()}", time.time()))
 
 
+def feed_counted_in_a_text_that_is_cut(file: str) -> None:
+    with opened(file) as connection:
+        rows = connection.execute(FEED).fetchall()
+        text = f"hello {len(rows)}"[:5] + str(random.random())
+        connection.execute(POST, (text, time.time()))
+
+
+def feed_counted_in_a_text_that_is_cut_later_wrong(file: str) -> None:
+    with opened(file) as connection:
+        rows = connection.execute(FEED).fetchall()
+        text = f"hello {len(rows)}"[:7] + str(random.random())
+        connection.execute(POST, (text, time.time()))
+
+
 def feed_shown_with_apsw(file: str) -> None:
     with closing(apsw.Connection(file)) as connection:
         _show(json.dumps(list(connection.execute(FEED))))

@@ -46,14 +46,16 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
-from sqlstress.user_work import CALL_COST
+from sqlstress.user_work import CALL_COST, IN_MEMORY
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
     failure_findings,
     lock_losses,
+    memory_findings,
     open_findings,
     own_hold_findings,
+    split_findings,
     wal_findings,
 )
 from sqlstress.user_work.show import (
@@ -225,8 +227,12 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     }
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings))
+    # The findings on databases in memory have their names, except in older reports.
+    named = (":memory:",) if any(True for _ in sightings(group, IN_MEMORY)) else ()
     other_names = dict.fromkeys(
-        name for traits in kinds if not is_trial_database(name := traits.get("database", HERE))
+        name
+        for traits in kinds
+        if not is_trial_database(name := traits.get("database", HERE)) and name not in named
     )
     if other_names:
         yield Finding(sentences.other_databases, names=[shortened(name, 80) for name in other_names][:3])
@@ -462,10 +468,12 @@ class AppShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
+        split_findings,
+        memory_findings,
         own_hold_findings,
         failure_findings,
-        wal_findings,
         suspicion_findings,
+        wal_findings,
         raised,
         error_findings,
         setting_findings,

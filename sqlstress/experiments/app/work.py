@@ -21,6 +21,7 @@ from sqlstress.experiments.app import (
     SESSION,
     SHARED,
     UNPROVED,
+    USED_FILE,
     is_trial_database,
     user_file,
 )
@@ -45,6 +46,11 @@ if TYPE_CHECKING:
     from sqlstress.user_work.source import PlainObservation
 
 NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
+_UNUSED_SERVER = "no connection of psycopg was seen at work"
+_UNUSED = (
+    "no statement of Python's sqlite3 or apsw was seen in the processes that call your transactions; "
+    "processes that they fork are not watched"
+)
 _DELETED = (LOST_LOCKS, DELETED)
 _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT 1"
 
@@ -183,6 +189,7 @@ class AppWork(UserWork):
         ]
         if self.case.spec.situation:
             return
+        used += [HERE for topic, what, _, _, _ in all_sightings if (topic, what) == (USED_FILE, HERE)]
         # For files, `rows_written` is None and `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
@@ -192,8 +199,7 @@ class AppWork(UserWork):
         elif rows > 0:
             yield Check(NAME, "ok", rows)
         elif not used:
-            library = "psycopg" if self.case.server else "Python's sqlite3"
-            yield Check(NAME, "unknown", note=f"no connection of {library} was seen at work")
+            yield Check(NAME, "unknown", note=_UNUSED_SERVER if self.case.server else _UNUSED)
         elif elsewhere:
             yield Check(NAME, "failed", len(used), len(used), (f"the app used {used[0]} instead",))
         else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, error_message
-from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED
+from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED, USED_FILE
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.user_work.failures import is_within
 from sqlstress.user_work.loading import CONNECT, FINISH, imported_modules
@@ -52,6 +52,8 @@ class AppSource(UserSource):
     _finish: Callable[[], Any] | None = None
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
+    _address = ""
+    """Path of the database, or address of the server."""
     _modules: frozenset[str] = frozenset()
     """Names of the modules that were imported before the user's file."""
 
@@ -96,6 +98,7 @@ class AppSource(UserSource):
         from sqlstress.user_work.notes import take
 
         spec, address = self.case.spec, directions.address
+        self._address = address
         self._errors, self._unraised = Errors(directions.hidden), OtherErrors(directions.hidden)
         self._files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
         if spec.ledger:
@@ -190,6 +193,12 @@ class AppSource(UserSource):
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
 
+    def _used_files(self) -> Iterator[PlainObservation]:
+        from sqlstress.experiments.app.watch import database_name
+
+        for name in self._statements.used_files if self._statements else ():
+            yield USED_FILE, database_name(name, self._address), 1, "", {}
+
     def busy_counts(self) -> tuple[int, int]:
         return self._errors.busy, self._errors.busy_snapshot
 
@@ -217,6 +226,7 @@ class AppSource(UserSource):
                 *self._errors.sightings(),
                 *self._unraised.sightings(),
                 *(self._statements.records() if self._statements else ()),
+                *self._used_files(),
                 *lost,
                 *((THREAD, name, 1, "", {}) for name in unfinished_threads()),
             ]

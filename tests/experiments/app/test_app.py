@@ -573,6 +573,14 @@ def clean(c):
     if os.path.exists(os.environ["SQLSTRESS_DATABASE"] + "-wal"):
         os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")
 """
+COPIES_FILE = """
+import shutil
+
+@transaction
+def backup(c):
+    path = os.environ["SQLSTRESS_DATABASE"]
+    shutil.copyfile(path, path + ".bak")
+"""
 LEAVES_OPEN = """
 @transaction
 def half(c):
@@ -601,10 +609,81 @@ def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
     assert any(f"own.py:{line + 1} deleted or moved kv.db-wal 1 time." in text for text in texts)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
+def test_copy_of_the_file_is_no_backup(tmp_path: Path) -> None:
+    report = measured(tmp_path, COPIES_FILE, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
+    assert "copy made so is no backup: it lacks what is only in -wal" in finding.text
+    assert "Connection.backup() or VACUUM INTO" in finding.text
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
+def test_database_in_memory_is_private_to_its_process(name: str, tmp_path: Path) -> None:
+    text = f"""
+limits = sqlite3.connect({name!r}, uri=True)
+
+@transaction
+def limit(c):
+    limits.execute("SELECT 1").fetchall()
+"""
+    report = measured(tmp_path, text, concurrency=2, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "in-memory"]
+    line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
+    assert finding.text.startswith(
+        f"The database {name} (own.py:{line}) is in memory: each process has its own"
+    )
+    assert ("cache=shared shares it only within" in finding.text) == ("shared" in name)
+    assert not [finding for finding in report.findings if finding.code == "other-databases"]
+
+
 def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
     (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
     assert "half left a transaction open (begun by BEGIN" in finding.text
+    assert "keeps the write lock" in finding.text
+
+
+def test_open_transaction_that_only_read_keeps_no_write_lock(tmp_path: Path) -> None:
+    text = LEAVES_OPEN.replace("UPDATE t SET x = x + 1", "SELECT x FROM t")
+    report = measured(tmp_path, text, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
+    assert "write lock" not in finding.text
+
+
+BY_APSW = """
+import apsw
+
+@transaction
+def insert():
+    c = apsw.Connection(os.environ["SQLSTRESS_DATABASE"])
+    c.execute("INSERT INTO t VALUES (1)")
+    c.close()
+"""
+FORKS = """
+c = None
+
+@transaction
+def insert():
+    if not os.fork():
+        c = sqlite3.connect(os.environ["SQLSTRESS_DATABASE"], timeout=30)
+        c.execute("INSERT INTO t VALUES (1)")
+        c.commit()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_database_that_apsw_used_was_used(tmp_path: Path) -> None:
+    report = measured(tmp_path, BY_APSW, concurrency=1, ops=5)
+    assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["ok"]
+    assert "proof-unknown" not in codes(report)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_processes_that_the_app_forks_are_not_watched(tmp_path: Path) -> None:
+    report = measured(tmp_path, FORKS, concurrency=1, ops=5)
+    (finding,) = [finding for finding in report.findings if finding.code == "proof-unknown"]
+    assert "processes that they fork are not watched" in finding.text
 
 
 STAYS_OPEN = """

@@ -1,0 +1,93 @@
+"""Tasks that share a connection whose statements another thread runs, as with aiosqlite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sqlstress
+
+LIBRARY = '''
+import asyncio, sqlite3
+from queue import SimpleQueue
+from threading import Thread
+
+class AsyncConnection:
+    """Run each statement in a thread of the connection, as aiosqlite does."""
+
+    def __init__(self, database):
+        self.queue = SimpleQueue()
+        Thread(target=self.work, args=(database,), daemon=True).start()
+
+    def work(self, database):
+        connection = sqlite3.connect(database, timeout=60)
+        while True:
+            future, name, arguments = self.queue.get()
+            result = getattr(connection, name)(*arguments)
+            future.get_loop().call_soon_threadsafe(future.set_result, result)
+
+    async def run(self, name, *arguments):
+        future = asyncio.get_running_loop().create_future()
+        self.queue.put((future, name, arguments))
+        return await future
+'''
+
+PROGRAM = """
+import asyncio, sqlite3, sys
+sys.path.insert(0, {library!r})
+from async_library import AsyncConnection
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE wallet (id INTEGER PRIMARY KEY, coins INTEGER)")
+        db.executemany("INSERT INTO wallet VALUES (?, 100)", [(n,) for n in range(5)])
+
+@connect
+def start(database):
+    return asyncio.new_event_loop(), AsyncConnection(database)
+
+async def gift(db, lock, person):
+    async with lock:
+        await {give}db.run("execute", "UPDATE wallet SET coins = coins - 1 WHERE id = ?", (person,)){end}
+        await asyncio.sleep(0)
+        await {give}db.run("execute", "UPDATE wallet SET coins = coins + 1 WHERE id = ?", (4 - person,)){end}
+        await db.run("commit")
+
+async def serve(db):
+    lock = {lock}
+    await asyncio.gather(*(gift(db, lock, person) for person in range(4)))
+
+@transaction
+def requests(given):
+    loop, db = given
+    loop.run_until_complete(serve(db))
+"""
+NO_LOCK, LOCK = "asyncio.Semaphore(4)", "asyncio.Lock()"
+
+
+def shared(tmp_path: Path, lock: str, give: str = "", end: str = "") -> list[sqlstress.Finding]:
+    library, file = tmp_path / "library", tmp_path / "app" / "program.py"
+    library.mkdir()
+    file.parent.mkdir()
+    library.joinpath("async_library.py").write_text(LIBRARY, encoding="utf-8")
+    program = PROGRAM.format(library=str(library), lock=lock, give=give, end=end)
+    file.write_text(program, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=8, repeat=1, directory=tmp_path)
+    assert not [finding for finding in report.findings if finding.code == "not-rehearsed"]
+    return [finding for finding in report.findings if finding.facts.get("kind") == "connection-mixed"]
+
+
+def test_tasks_that_write_in_one_transaction_are_named_with_their_line(tmp_path: Path) -> None:
+    (found,) = shared(tmp_path, NO_LOCK)
+    line = PROGRAM[: PROGRAM.index("coins - 1")].count("\n") + 1
+    assert found.facts["then"].at == f"program.py:{line}"
+    assert "tasks of requests share a connection" in found.text
+
+
+@pytest.mark.parametrize(("give", "end"), [("", ""), ("asyncio.wait_for(", ", 60)")])
+def test_tasks_with_a_lock_for_each_transaction_are_not_named(give: str, end: str, tmp_path: Path) -> None:
+    assert shared(tmp_path, LOCK, give, end) == []

@@ -1,0 +1,63 @@
+"""Transactions that executescript commits before their end, in real programs under load."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import sqlstress
+
+PROGRAM = """
+import sqlite3
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    db = sqlite3.connect(database, timeout=60{options})
+    db.execute("INSERT INTO t VALUES (0)")
+    db.executescript("CREATE TABLE IF NOT EXISTS log (n)")
+    return db
+
+@transaction
+def work(db):
+    {first}
+    db.executescript("INSERT INTO t VALUES (2);")
+    db.execute("INSERT INTO t VALUES (3)")
+    db.commit()
+"""
+BEGINS = {
+    "explicit": 'db.execute("BEGIN IMMEDIATE")',
+    "savepoint": 'db.execute("SAVEPOINT s")',
+    "implicit": 'db.execute("INSERT INTO t VALUES (1)")',
+}
+
+
+def splits(tmp_path: Path, first: str, options: str = "") -> list[sqlstress.Finding]:
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM.format(first=first, options=options), encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=2, ops=8, repeat=1, directory=tmp_path)
+    return [finding for finding in report.findings if finding.code == "split-transaction"]
+
+
+@pytest.mark.parametrize("begin", BEGINS)
+def test_script_in_an_open_transaction_is_named_with_its_line(begin: str, tmp_path: Path) -> None:
+    (found,) = splits(tmp_path, BEGINS[begin])
+    assert (found.facts["at"], found.facts["began_at"]) == ("program.py:21", "program.py:20")
+    assert "executescript (program.py:21) committed the transaction begun at program.py:20" in found.text
+
+
+def test_script_outside_of_a_transaction_is_not_named(tmp_path: Path) -> None:
+    assert splits(tmp_path, 'db.execute("SELECT * FROM t").fetchall()') == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="needs the parameter autocommit")
+def test_script_that_does_not_commit_first_is_not_named(tmp_path: Path) -> None:
+    assert splits(tmp_path, BEGINS["implicit"], ", autocommit=False") == []
