@@ -264,8 +264,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact for sentences. `where` is the label of its case; "" for the mean of
-        all."""
+        """Return an estimate as a fact. `where` is the label of its case; "" for the mean of all cases."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:

@@ -96,8 +96,7 @@ class ComparedTable:
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return the report's rate divided by the first report's; None if the ratio is unknown or not
-        shown."""
+        """Return the report's rate divided by the first report's; None if it is unknown or not shown."""
         ratio = self.estimate(row, place) if self.shows_ratio(place) else None
         return ratio.estimate if ratio else None
 
@@ -120,8 +119,7 @@ class ComparedTable:
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
     def _alone(self, row: int) -> int | None:
-        """Return the index of the case with one process on as many files as case `row`; None if there is
-        none."""
+        """Return the index of the case with one process on the files of case `row`; None if there is none."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 

@@ -92,8 +92,7 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases: "4 and 8 processes", or that of `places` if more than this
-        varies."""
+        """Return the label of several cases: "4 and 8 processes", or that of `places` if more varies."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
@@ -220,7 +219,7 @@ class PairwiseTests:
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of the ratio `other` / `run`. `bounds` is the number of bounds that must be
+        """Return an upper bound of `other` / `run`. `bounds` is the number of bounds that must all be
         right."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
