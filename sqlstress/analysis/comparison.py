@@ -196,7 +196,7 @@ def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows the rates of both parts in the last row. The first rate is shown with its unit only
+    # The sentence shows both reports' rates in the last row. The first rate is shown with its unit only
     # if the two units differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)

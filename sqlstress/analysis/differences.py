@@ -343,7 +343,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # if a part has several layouts, the rows show them
+    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, its rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verified(part) for part in parts])
     yield remark(

@@ -55,7 +55,7 @@ def enough(names: Iterable[str]) -> int:
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name`, such as "p99", or the "max" of a latency, in ns."""
+    """Return the percentile `name` ("p99") or the "max" of latencies, in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])

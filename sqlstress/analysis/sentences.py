@@ -134,7 +134,7 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why the measured passes cannot show a difference."""
+    """Reason why noise hides a difference: too few passes were measured."""
 
     passes: int
     """Number of measured passes."""
@@ -821,7 +821,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Windows at a rate (due operations per second), and those of them that kept the promised latencies."""
+    """Numbers of windows at a rate (due operations per second): all, and those that kept the promise."""
 
     rate: int
     held: int
