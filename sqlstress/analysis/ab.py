@@ -1,8 +1,9 @@
 """Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
 
-An A/B test compares two arms (variants), A and B. A cell is a case that both arms measure. A slice is one
-window of one arm, and a pair is a slice of A next to a slice of B. A difference is the natural logarithm of
-the ratio of B's figure to A's, negative if B is worse. A look is an interim test.
+An A/B test compares two arms (variants), A and B. A case that both arms measure is a cell in names of this
+module. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of a
+pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
+negative if B is worse. A look is an interim test of the pairs so far.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return each cell's differences, of pairs that all cells have; empty if too many operations failed."""
+    """Return, for each case, the differences of the pairs that all cases have.
+
+    The list of a case is empty if too many operations failed.
+    """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
     sign, by_cell = -1 if test.metric == "p99" else 1, []
@@ -97,7 +101,7 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the estimate and the bounds of the ratio of B's figure to A's, from one or more differences.
+    """Return the ratio of B's figure to A's, estimated from the differences in `found`, and its bounds.
 
     `alpha` is the error rate of each of `bound` and `worst`. Bounds are None if there are too few pairs.
     """
@@ -120,7 +124,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return `bound` and `worst` of a look in ascending order; None if there are too few pairs for bounds."""
+    """Return `bound` and `worst` of an estimate in ascending order; None if there are too few pairs."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -131,10 +135,10 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 
 
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield the differences between the arms of a cell, such as "synchronous: full and normal".
+    """Yield the differences between the arms of a case, such as "synchronous: full and normal".
 
-    `run` is the cell's run in arm A, and `against` its run in arm B. SQLite builds that differ are listed
-    even if the only reason is that the arms use different drivers.
+    `run` is the run of the case in arm A, and `against` is its run in arm B. SQLite builds that differ are
+    listed even if the only reason is that the arms use different drivers.
     """
     case, other = run.case, against.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
@@ -192,46 +196,46 @@ def _item(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from the pairs of an A/B test, at error rates that follow from that of the last look."""
+    """Estimates from the pairs of an A/B test, with error rates computed from that of its last look."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Mean difference of all cells, for each pair."""
+        """For each pair, the mean of its differences (logarithms of ratios) in all cases."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
         """Error rate of the statement that B is faster, or that B is slower."""
         self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of the verdict fail from a single cell, or from the mean of all cells."""
+        """Error rate of the verdict fail from a single case, or from the mean of all cases."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Largest allowed change for the worse, as a difference of logarithms; 0 or less."""
+        """Smallest difference (logarithm of a ratio, negative if B is worse) that --max-drop allows."""
 
     def together(self) -> Look:
-        """Return the estimate from the mean of all cells, at the error rate `of_answer`."""
+        """Return the estimate from the mean of all cases, at the error rate `of_answer`."""
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each cell."""
+        """Return the estimate from each case."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return the least shown and the largest possible change for the worse in the mean, as text."""
+        """Return, as text, the change for the worse that is shown and the largest that is possible."""
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
     def change(self) -> Change:
-        """Return the change of all cells together."""
+        """Return the change from A to B in the mean of all cases."""
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that are significantly worse than --max-drop allows.
+        """Return the changes from A to B that are significantly worse than --max-drop allows.
 
-        These are the change of all cells together if it fails, else the changes of the single cells that
-        fail. If none fails, the result is the change of all cells together.
+        If the mean of all cases fails, this is its change, else the changes of the single cases that fail. If
+        nothing fails, this is the change of the mean.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -260,7 +264,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact for sentences. `where` is the label of the cell; "" for all cells."""
+        """Return an estimate as a fact. `where` is the label of its case; "" for the mean of all cases."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -322,8 +326,10 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict fail, else that of all cells together; empty without
-    pairs."""
+    """Return the changes that explain the verdict; empty without pairs.
+
+    These are the changes that fail, or for any other verdict the change in the mean of all cases.
+    """
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -331,7 +337,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop. If the estimate is nearer to --max-drop than this, more pairs do not help."""
+"""Share of --max-drop. If the estimate differs from --max-drop by less, more pairs do not help."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time of the pairs."""
 

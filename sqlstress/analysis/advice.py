@@ -138,7 +138,7 @@ class SweepState(NamedTuple):
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the progress of a sweep that ended early; None if it was complete or its plan is unknown."""
+    """Return the progress of a report's sweep; None if the sweep was complete, or its plan is unknown."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]
@@ -150,7 +150,7 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether the plan had all trials of a run. LEFT_OUT means only that wrong data ended them."""
+    """Return whether the plan had all trials of a run, though a case with wrong data may have ended them."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
@@ -166,13 +166,13 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Largest relative difference between the rates of a window's halves that is not reported."""
+"""Largest relative difference between the rates of a window's halves; a larger one is reported."""
 MAX_PROOF_SHARE = 0.05
-"""Largest share of the window for verification of the data that is not reported."""
+"""Largest share of the window for verification of the data; a larger share is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
-    """Yield the limits of a group's figures: unsteady rates, and the overhead of measuring."""
+    """Yield findings on a group's figures: unsteady rates, and the time that measuring itself took."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
@@ -185,7 +185,8 @@ def figure_limits(group: Group) -> Iterator[Finding]:
             # code takes longer, because caches are colder and other processes share the processor. So the
             # share measured during the trial may be higher, and the larger share is reported.
             share = _mean_share([worker.harness_share for worker in trial.workers])
-            # If the share computed from `cost` is above 1, the measurement of our code alone was disturbed.
+            # A share above 1, computed from `cost`, is impossible. Then other programs slowed the measurement
+            # of `cost` down.
             costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
@@ -211,5 +212,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of shares of worker processes; an unknown share counts as 0."""
+    """Return the mean of the shares of a trial's worker processes; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

@@ -1,8 +1,9 @@
 """Comparison of several cases: the best case, the best target, and the best value of an option.
 
 A run is all trials of a case. A pass is one trial of each case in turn, so drift (heat, other programs)
-affects all cases of a pass equally. A group is the runs of a table; its parts have one value of an option
-each. A place is a number of files and a number of processes.
+affects all cases of a pass equally. A group is the runs of a table; it may be split into parts, each with the
+runs of one value of an option. A place is a number of files and a number of processes. NEAR is a small share:
+runs are about equal if they differ by significantly less.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class ExtremeRuns:
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
     """Return the run with the highest figure and all runs that are not significantly worse.
 
-    `families` is the number of searches for a best run, among which the error probability is divided.
+    The error probability is divided among `families`, the number of calls for different sets of runs.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -61,12 +62,12 @@ def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> Ex
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio differs significantly from 1, or is significantly near 1."""
+    """Return whether the verdict on a ratio is clear: different from 1, or about equal to 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for a case with too few trials: a larger --repeat, or to let all passes finish."""
+    """Return the advice for a case with too few trials: use a larger --repeat, or let all passes finish."""
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -75,7 +76,10 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason and the remedy if any finding is unclear. `tested` is None for too few passes."""
+    """Yield the reason and the remedy if any finding of `found` is unclear.
+
+    `tested` is None if there were too few passes for a test.
+    """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
     elif tested and any(map(is_unclear, found)):
@@ -164,7 +168,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the comparisons of sides with equal durability, one per shared place; empty at a fixed rate."""
+    """Return the comparisons of sides with equal durability, one for each place; empty at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -174,7 +178,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield the comparison at each place that all sides share. `error` is the error rate of all of them."""
+    """Yield the comparison of the sides at each place that they share. All share the probability `error`."""
     names = tuple(side.name for side in sides)
     runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
     common = [
@@ -234,7 +238,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
-    """Return the sides that lead at several places with one verdict, and the widest interval."""
+    """Return a fact on the leading sides of `place_leads`, which have equal verdicts at several places."""
     first = place_leads[0]
     ratios = [lead.ratio for lead in place_leads if lead.ratio]
     return SidesAhead(
@@ -255,13 +259,14 @@ def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
 
 
 Rates = Mapping[int, float]
-"""Transactions per second, by pass."""
+"""Transactions per second of one case or value, by the number of the pass."""
 
 
 def answer(group: Group) -> Iterator[Finding]:
     """Yield the comparison of an option's values, then the places where each value does best and worst.
 
-    Nothing for a group without parts, or at a fixed rate. The two findings share the error probability.
+    Nothing for a group without parts, at a fixed rate, or if the parts are targets (see `leads`). The two
+    findings share the error probability.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets place by place, and only if their commits have equal durability
@@ -305,7 +310,7 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _by_place(part: Group) -> dict[Layout, Rates]:
-    """Return the TPS of a part's comparable runs, by place and pass."""
+    """Return the TPS of the comparable runs of `part` (one value of an option), by place and pass."""
     by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
     return {place: rates for place, rates in by_place.items() if rates}
 
@@ -329,15 +334,18 @@ def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return the comparison of a value with the first value. `estimate` is used if there is no interval."""
+    """Return the comparison of a value of an option with its first value, `base`.
+
+    `estimate` is the ratio that is used if `ratio` is None.
+    """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where a value does significantly best and worst; None if there are none.
+    """Return the places where an option's value does best and worst; None if they do not differ clearly.
 
-    `ratios` has, for each place, the ratio of the value to the first value, and a case.
+    `ratios` has, for each place, the ratio of the value to the option's first value, and a case.
     """
     if len(ratios) < 2:
         return None

@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of the change that --max-drop allows. A smaller change counts as no change."""
+"""Share of the change that --max-drop allows. A ratio that differs from 1 by less counts as 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CaseCheck:
     inconclusive: neither is shown."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether the ratio of the medians and the estimate agree in direction, or are near 1."""
+        """Return whether `now` / `base` and `ratio` are on the same side of 1, or both near 1."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)

@@ -1,7 +1,7 @@
 """Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
 
-The shape of a case is its rate divided by the rate of one process on the same number of files. Reports are
-compared with the first report. A part is the runs of one report in a table.
+The shape of a case is its rate divided by the rate of one process on the same number of files. Each report is
+compared with the first report.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on the ratio of two rates. DIFFERENT includes small significant differences."""
+    """Return the verdict on the ratio of two rates. Small differences are DIFFERENT if significant."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
@@ -59,7 +59,8 @@ def logarithms(run: Run | None) -> list[float]:
 class ComparedTable:
     """Table of the cases that reports share, with differences and compared figures.
 
-    In all methods, `place` is the index of a part in `table.parts`, and `row` the index of a case.
+    In all methods, `place` is the index of a report in the table, where 0 is the first report, and `row` is
+    the index of a case. "The report" is that with the index `place`.
     """
 
     table: DifferencesTable
@@ -72,37 +73,38 @@ class ComparedTable:
     """Probability that an interval misses the true ratio: ALPHA divided by the number of all intervals."""
 
     def reasons(self, place: int) -> tuple[str, ...]:
-        """Return the reasons why ratios of a part to the first part are meaningless, if any."""
+        """Return the reasons why ratios of the report to the first report are meaningless, if any."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
 
     def shows_ratio(self, place: int) -> bool:
-        """Return whether ratios of a part to the first part are shown; False for the first part itself."""
+        """Return whether ratios of the report to the first report are shown; False for the first itself."""
         return place > 0 and (self.anyway or not self.reasons(place))
 
     def run(self, row: int, place: int) -> Run | None:
-        """Return the run of a part in a row; None if the part does not have the case."""
+        """Return the report's run of a case; None if the report does not have the case."""
         return self.table.parts[place].runs[row]
 
     def trial(self, row: int, place: int) -> Trial | None:
-        """Return the typical trial of a part's case; None if it is missing, incomplete or wrong."""
+        """Return the report's typical trial of a case; None if it is missing, incomplete or wrong."""
         run = self.run(row, place)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, place: int) -> float | None:
-        """Return the rate per second of transactions, cycles or rows; None if it is unknown."""
+        """Return the report's rate of a case, in transactions, cycles or rows per second; None if unknown."""
         run = self.run(row, place)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, place: int) -> float | None:
-        """Return a part's rate divided by the first part's; None if the ratio is unknown or not shown."""
+        """Return the report's rate divided by the first report's; None if it is unknown or not shown."""
         ratio = self.estimate(row, place) if self.shows_ratio(place) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return a part's rate divided by the first part's, with an interval from the scatter of the trials.
+        """Return the report's rate divided by the first report's, with an interval; None without both rates.
 
-        None if a part has no rate. There is no interval for single trials, or if any trial has no rate.
+        The interval follows from the scatter of the trials. Single trials give no interval. Nor does a case
+        in which a trial has no rate.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, place))
         if base and other:
@@ -112,12 +114,12 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, place: int) -> float | None:
-        """Return the shape of a part's case; None if either rate is unknown."""
+        """Return the shape of a case in the report; None if its rate or that of one process is unknown."""
         alone = self._alone(row)
         return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
 
     def _alone(self, row: int) -> int | None:
-        """Return the index of the row with one process on the same layout; None if there is no such row."""
+        """Return the index of the case with one process on the files of case `row`; None if there is none."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
@@ -154,7 +156,8 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Return the comparison of 2 to 26 reports, each given with its name.
 
-    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError if there are too many tables.
+    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError if there are too many tables to
+    match.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -168,7 +171,7 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield the comparison of each part's rates with the first part's."""
+    """Yield a finding on the rates of each later report, compared with those of the first report."""
     table = compared.table
     for place in range(1, len(table.parts)):
         # In a sweep, only the row with the most processes of each rate and layout is compared. In other
@@ -183,14 +186,17 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
 
 
 def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]) -> Finding:
-    """Return the finding on the rates of a part in these rows, compared with the first part."""
+    """Return the finding on the rates of one report in these rows, compared with the first report.
+
+    In this function and those below, `place` is the index of the report in the table.
+    """
     reasons, letters = compared.reasons(place), _letters(compared, place)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
     if compared.anyway:
         ratios = _ratios(compared, place, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows the rates of both parts in the last row. The first rate is shown with its unit only
+    # The sentence shows both reports' rates in the last row. The first rate is shown with its unit only
     # if the two units differ.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
@@ -207,12 +213,12 @@ def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, place: int) -> dict[str, Any]:
-    """Return the labels of the first part and of another part, such as A and B, as facts."""
+    """Return the letters of the first report and of the report `place`, such as A and B, as facts."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
 
 
 def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict that any of these rows has."""
+    """Yield a claim for each verdict, on those of the rows whose ratio has this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -237,7 +243,10 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
 
 
 def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of a part in these rows; outside of a sweep over processes, only the extreme ones."""
+    """Return the ratios of the report `place` in these rows.
+
+    Only the smallest and the largest, unless the rows are a sweep over numbers of processes.
+    """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
@@ -247,5 +256,5 @@ def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRat
 
 
 def _unit(compared: ComparedTable, place: int) -> str:
-    """Return the unit of a part's rates, such as "transactions per second"."""
+    """Return the unit of the rates of the report `place`, such as "transactions per second"."""
     return f"{rate_units_of(compared.table.parts[place].case)} per second"

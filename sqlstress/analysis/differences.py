@@ -1,8 +1,9 @@
 """Differences between reports, as data: barriers and remarks.
 
 A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark may
-only explain a ratio, such as another version of Python. A group is the runs that share a table. A part is the
-runs of one report in a table that several reports share. A layout is a number of files.
+only explain a ratio, such as another version of Python. A group is the runs of a report that share a table.
+`parts` has an object for each report in a table of several reports: the report's runs in this table. A layout
+is a number of files. A sweep is a series of cases with different numbers of processes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Key = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class ComparedPart:
-    """Runs of one report in a table of compared cases."""
+    """One report's runs in a table of several reports."""
 
     letter: str
     report: Report
@@ -81,11 +82,11 @@ class DifferencesTable:
     sweeps: bool
     """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether rows of a sweep differ in the number of files. If not, each report has its own number."""
+    """Whether rows of a sweep differ in the number of files. If not, each report has one number of files."""
     keys: tuple[Key, ...]
     """Key of each row. In a sweep, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Part of each report that has any of the cases, in the order of the reports."""
+    """Runs of each report that has any of the cases, in the order of the reports."""
 
     def case(self, row: int) -> Case:
         """Return the case of a row, from the first report that has it."""
@@ -102,8 +103,9 @@ class DifferencesTable:
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
     """Yield the tables that the first report shares with any other, in the first report's order.
 
-    Tables that differ least are matched. A yielded table has each case that at least two reports have, even
-    if the first report lacks it. Raise UsageError if there are too many tables.
+    Of each report, the table that differs least from the first report's is chosen. A yielded table has each
+    case that at least two reports have, even if the first report lacks it. Raise UsageError if there are too
+    many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
@@ -198,7 +200,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return the figures of a case that published reports may lack, by name.
+    """Return the figures that published reports may lack, by name, such as the number of processes.
 
     A case without such a figure matches cases with any value of the figure.
     """
@@ -206,24 +208,24 @@ def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Largest factor between the costs of a sync in two reports that is not reported."""
+"""Largest factor between the costs of a sync in two reports; a larger factor is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
-"""Value in each part; None if it is unknown."""
+"""Value of a property in each report; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Subject in which reports differ, or may differ because a value is unknown."""
+    """Subject, such as the driver, in which reports differ, or may differ because a value is unknown."""
 
     subject: str
     values: tuple[str | None, ...]
     barred: tuple[str | None, ...]
-    """Reason, for each part, why ratios to the first part are meaningless; None if they are meaningful."""
+    """Reason, for each report, why its ratios to the first report are meaningless; None if they are valid."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the known and possible differences between parts, barriers first."""
+    """Return the known and possible differences between reports, barriers first."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -231,13 +233,13 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects, such as the work, in which reports must be equal, even those with equal values."""
+    """Yield, for each subject in which reports must be equal, such as the work, the values of the reports."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return the difference in a subject, which `clause` names in a sentence.
 
-        Ratios of a part are barred if its value or the first part's is unknown, or if the values differ.
+        Ratios of a report are barred if its value or the first report's is unknown, or if the values differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -275,7 +277,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on the scale of all targets; None if it is unknown for any trial."""
+    """Return the durability of commits on a scale for all targets; None if it is unknown for any trial."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
@@ -320,19 +322,19 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the subjects of remarks, such as the driver, even those with equal values."""
+    """Yield, for each subject of a remark, such as the driver, the values of the reports, even if equal."""
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return the values if known values differ, else "" for each part."""
+        """Return `values` if two known values differ; else "" for each report, so that no remark is made."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return the text that `values_of` returns for each part's SQLite build.
+        """Return, for each report, the text that `values_of` returns for its SQLite build.
 
-        "none" if the driver stores nothing (a dry run); None if the build is unknown.
+        The text is "none" if the driver stores nothing (a dry run), and None if the build is unknown.
         """
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
@@ -341,7 +343,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # if a part has several layouts, the rows show them
+    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, its rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verified(part) for part in parts])
     yield remark(
@@ -371,7 +373,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verified(part: ComparedPart) -> str:
-    """Return the extent of a part's verification: "every case", "no case", "in part" or "found wrong"."""
+    """Return the extent of a report's verification: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -380,7 +382,7 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each part, the effective settings that differ only here; None if they are unknown."""
+    """Return, for each report, the effective settings in which reports differ; None if they are unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

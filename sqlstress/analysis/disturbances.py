@@ -28,12 +28,12 @@ MAX_TAKEN_SHARE_ONCE = 0.25
 Above MAX_TAKEN_SHARE, because the kernel counts in clock ticks, and a few ticks are 0.1 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Largest factor between the costs of a sync before and after a measurement that is not reported."""
+"""Largest factor between the costs of a sync before and after a measurement; a larger one is reported."""
 MAX_NAMED_CASES = 2
 """Maximum number of cases that a finding lists by name, outside of a sweep over numbers of processes."""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns the share of a resource that other programs took; 0 if unknown."""
+"""Function that returns the share of a resource that other programs took in a trial; 0 if unknown."""
 
 
 def taken_share(trial: Trial) -> float:
@@ -89,8 +89,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the cost of a sync before and after the measurement, in ns, if it changed; else None.
 
-    Each side has two samples. The two costs are those of both sides that are nearest to each other. The cost
-    changed if they differ by more than a factor of MAX_SYNC_CHANGE.
+    The cost is sampled twice before and twice after. Of the samples, the pair (before, after) with the
+    nearest costs counts. The cost changed if they differ by more than a factor of MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]

@@ -47,8 +47,7 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs for which a one-page commit waits, with folders if SQLite uses the call for
-        them."""
+        """Number of syncs for which a commit of one page waits, including syncs of folders."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
@@ -56,7 +55,7 @@ class Durability:
 
     @property
     def reaches_the_medium(self) -> bool:
-        """Whether the call also flushes the drive's cache. A plain fsync on macOS does not."""
+        """Whether the call that syncs also flushes the drive's cache. A plain fsync on macOS does not."""
         return self.primitive != "fsync"
 
 

@@ -19,7 +19,7 @@ from sqlstress.statistics.units import NS_PER_MS
 WHOLE_TIMEOUT_SHARE = 0.9
 """Share of the busy timeout from which a failed operation counts as a wait for the whole timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the busy timeout up to which the median time to a failure counts as a failure at once."""
+"""Share of the busy timeout. Operations failed at once if their median time to failure is at most this."""
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:

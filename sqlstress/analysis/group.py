@@ -63,7 +63,10 @@ class Group:
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
-        """Return the label of a case: "normal, 8 processes on 1 bucket", or "normal" if this is unique."""
+        """Return the label of a case: "normal, 8 processes on 1 bucket".
+
+        Only the value ("normal") is named if each value of the option has a single case.
+        """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
@@ -71,7 +74,8 @@ class Group:
     def places(self, cases: Iterable[Case]) -> str:
         """Return the label of several cases: "synchronous full and synchronous normal with 8 processes".
 
-        A value (here "full") of which `cases` has all cases is named alone. All cases are "every case".
+        Of a value that has all its cases in `cases` (here "full"), the processes are not named. The label of
+        all cases of the group is "every case".
         """
         if not self.parts:
             return places(cases)
@@ -88,14 +92,17 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return a label like `places`, with only the numbers of processes if nothing else varies."""
+        """Return the label of several cases: "4 and 8 processes", or that of `places` if more varies."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of a value on `layout` buckets: "p99, 20 buckets", or "p99" for one layout."""
+        """Return the label of an option's value, with the number of buckets (`layout`): "full, 20 buckets".
+
+        The number is left out if all cases of the group have the same number.
+        """
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -180,7 +187,10 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, or None. The intervals of all pairs are right at once."""
+        """Return the ratio of `other` to `base`; None if they share too few passes.
+
+        With a probability of at least 1 - `error`, the intervals of all pairs of runs are right.
+        """
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
@@ -209,13 +219,14 @@ class PairwiseTests:
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of `other` / `run`: one of `bounds` bounds that must all be right."""
+        """Return an upper bound of `other` / `run`. `bounds` is the number of bounds that must all be
+        right."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
     def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`; None with too few passes.
+        """Return the ratio of `other` to `base`; None if they share too few passes.
 
-        As many of these intervals as there are runs are right at once, so they are narrower than those of
+        The interval allows for one such ratio per run, not for all pairs, so it is narrower than that of
         `ratio`.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
@@ -265,7 +276,7 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods that conclusions need of an experiment's presenter."""
+    """Methods of an experiment's presenter (the object that shows its results) that conclusions need."""
 
     def rate(self, run: Run) -> float | None:
         """Return the rate per second of a run, in transactions, cycles or rows; None if it is unknown."""
@@ -274,7 +285,7 @@ class ExperimentReader(Protocol):
         """Yield the experiment's own findings on a group."""
 
     def activity(self, group: Group) -> str:
-        """Return the activity of the processes, as the beginning of a sentence."""
+        """Return a clause on the activity of the worker processes, as the beginning of a sentence."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -326,9 +337,9 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups whose cases differ in one option only. The merged groups become the parts of a new group.
+    """Merge groups whose cases differ in one option only into a new group, with the old groups as parts.
 
-    Of several possible options, the option that leaves the fewest groups is chosen.
+    If there are several such options, the option that leaves the fewest groups is chosen.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
@@ -358,7 +369,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _family(group: Group) -> Hashable:
-    """Return a key of all fields of a case except its traits: the options over which groups may merge."""
+    """Return a key of the fields of a case that are not traits (the options over which groups may merge)."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)

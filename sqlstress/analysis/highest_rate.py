@@ -32,7 +32,7 @@ MIN_OPERATIONS_ABOVE = 10
 MAX_LATE_SHARE = 0.5
 """Share of a promised latency by which sqlstress itself may delay operations of a judged window."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its promise, whatever latencies a report file has for it."""
+"""Minimum margin of a window that broke its promise, even if its latencies in a report file are wrong."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
 """Faults of a window that break any promise: operations failed; not all were done; none was due."""
 HARNESS, FEW = "harness late", "too few operations"
@@ -45,14 +45,17 @@ def promise_clause(promise: Promise) -> str:
 
 
 def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that is judged by these bounds, such as "p99"."""
+    """Return the minimum number of operations in a window that is judged by bounds with these names.
+
+    A name is a percentile, such as "p99", or "max".
+    """
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name`, such as "p99", or the "max" of a latency, in ns."""
+    """Return the percentile `name` ("p99") or the "max" of latencies, in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
@@ -188,7 +191,7 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate that mostly kept the promise, and the lowest of the other rates, as facts."""
+    """Return the highest rate that most windows kept, and the lowest that most did not keep, as facts."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {

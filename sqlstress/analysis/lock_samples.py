@@ -25,7 +25,7 @@ def share(samples: int, of: int) -> float:
 
 
 def share_error(samples: int) -> float:
-    """Return the largest half-width of the 95% interval of a share (that of 0.5); 1.0 without samples.
+    """Return the half-width of the 95% interval of a share of 0.5, where it is widest; 1.0 without samples.
 
     The formula is for independent random times. Our samples, one at a random time in each of many equal
     intervals, are at least as exact.

@@ -23,7 +23,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput that is reported, as a share."""
+"""Largest upper bound of a gain of throughput, as a share. A larger bound is not reported."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
@@ -132,7 +132,7 @@ class Curve:
         return fewest
 
     def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
-        """Return an upper bound of the gain from `run` to any of the `later` runs, as a factor.
+        """Return an upper bound of the ratio of any of the `later` runs to `run`.
 
         `bases` is the number of runs for which the caller needs such a bound.
         """
@@ -161,9 +161,10 @@ class Curve:
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that the gain beyond the run `first` is unclear, with its bound if that helps.
+        """Return the finding that it is unclear whether throughput rises beyond the run `first`.
 
-        `less` has the runs from which throughput rises.
+        The gain's upper bound is stated if it is at most MAX_REPORTED_GAIN. Throughput rises from the runs in
+        `less`.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)

@@ -134,7 +134,7 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why the measured passes cannot show a difference."""
+    """Reason why noise hides a difference: too few passes were measured."""
 
     passes: int
     """Number of measured passes."""
@@ -226,7 +226,7 @@ def layouts(*, base: str, others: Sequence[LayoutGain]) -> str:
 
 
 class LayoutChange(NamedTuple):
-    """Two compared layouts, as labels such as "20 buckets"."""
+    """Labels of two compared layouts (numbers of buckets), such as "20 buckets"."""
 
     layout: str
     base: str
@@ -295,7 +295,7 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether it is unknown which of the targets `ahead` leads."""
     low: float | None = None
-    """Bounds of a single leader's ratio to the next target; None if several lead."""
+    """Lowest bound of the ratio of a single leader to the next target; None if several targets lead."""
     high: float | None = None
 
 
@@ -689,7 +689,7 @@ class RateRatio(NamedTuple):
 
 
 class RateRatios(NamedTuple):
-    """Ratios of the rates of two reports: one for each case, or the smallest and the largest."""
+    """Ratios of the rates of two reports: one for each case, or only the smallest and the largest ratio."""
 
     of: str
     """Label of the first report, such as A."""
@@ -714,7 +714,7 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the speed of two reports, labelled as A and B, in the cases that have one verdict."""
+    """Conclusion on the speed of two reports, A and B, in the cases with the same `verdict`."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
@@ -821,7 +821,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Windows at a rate (due operations per second), and those of them that kept the promised latencies."""
+    """Numbers of windows at a rate (due operations per second): all, and those that kept the promise."""
 
     rate: int
     held: int

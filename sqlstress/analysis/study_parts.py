@@ -1,6 +1,6 @@
-"""Parts of a report that have their own verdict, such as a crash test or a hunt for faults.
+"""Results of studies in a report. A study is an experiment with a verdict instead of figures for cases.
 
-A study is an experiment whose result is such a verdict instead of figures for cases.
+Examples are a crash test, or a hunt for faults of the system.
 """
 
 from __future__ import annotations
@@ -101,6 +101,6 @@ def interruption(report: Report) -> Finding:
 
 
 def called(reports: tuple[Report, ...]) -> str | None:
-    """Return the label of the first study in these reports; None if no report has a study."""
+    """Return the name of the kind of the first study in these reports; None if no report has a study."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

@@ -109,14 +109,14 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets", or its name if its experiment has no sweep."""
+    """Return the label of a case: "8 processes on 20 buckets", or its name if these numbers are fixed."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
 
 
 def layout_suffix(case: Case) -> str:
-    """Return the layout of a case: " on 20 buckets"; "" if its experiment uses a single file."""
+    """Return the number of buckets of a case: " on 20 buckets"; "" if its experiment uses a single file."""
     layout = buckets_label(case.buckets, [case])
     return f" on {layout}" if layout else ""
 
@@ -215,12 +215,12 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse, from the ratio new / old; negative if it got better."""
+    """Return the share by which a figure got worse; negative if it got better. `ratio` is new / old."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return the change for the worse that is shown and possible: "no drop shown, up to 69% possible".
+    """Return the shown and the largest possible change for the worse: "no drop shown, up to 69% possible".
 
     `worst` and `best` are the bounds of the ratio of the figures; None if there are too few trials.
     """
@@ -239,13 +239,19 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)", or "about as fast" near 1."""
+    """Return a ratio with its interval and the adjective `what`: "1.9 times as fast (1.8 to 2.0)".
+
+    The text is "about as fast" if the ratio differs from 1 by significantly less than the share NEAR.
+    """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio as text: "1.9 times as fast", or "about as fast" if it is significantly near 1."""
+    """Return a ratio and the clause `what` ("as fast") as text: "1.9 times as fast".
+
+    The text is "about as fast" if the ratio differs from 1 by significantly less than the share NEAR.
+    """
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
 
@@ -308,7 +314,7 @@ class Change(NamedTuple):
     pairs: int
     """Number of pairs of trials from which the ratio was estimated."""
     low: float | None = None
-    """Bounds of the ratio; None if there are too few pairs."""
+    """Lower bound of the ratio; None if there are too few pairs."""
     high: float | None = None
     where: str = ""
     """Label of the case, such as "at 8 processes"; empty for the mean of all cases."""

@@ -79,7 +79,7 @@ class Arrivals:
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return a copy with the rate `rate`, in operations per second."""
+        """Return a copy of these arrivals with the rate `rate`, in operations per second."""
         return replace(self, rate=rate)
 
 
@@ -383,7 +383,7 @@ def common(*names: str) -> tuple[Option, ...]:
 
 
 def otherwise(name: str, **changes: Any) -> Option:
-    """Return a copy of an option of COMMON with changed attributes, such as another default."""
+    """Return a copy of the common option `name` with changed attributes, such as another default."""
     return replace(COMMON[name], **changes)
 
 

@@ -109,7 +109,7 @@ Examples: ten minutes of 256 workers have 10 MB, and 800 cases with 1 to 8 worke
 MAX_TEXTS = 500_000
 """Maximum number of strings and keys in a report file. A report of 1,000 cases of `keys` has 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file, as of the largest plan; twice as many in an A/B test."""
+"""Maximum number of runs in a report file: those of the largest plan. An A/B test may have twice as many."""
 
 FORMAT_VERSION = "1.7"
 """Version of the report's format, as major.minor. The module's docstring has its history."""

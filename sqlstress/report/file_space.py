@@ -69,7 +69,10 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the bytes per row of a table with its indices, or None. Raise KeyError without a table."""
+        """Return the bytes per row of a table with its indices; None if the table is empty.
+
+        Raise KeyError if there is no such table.
+        """
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 

@@ -98,7 +98,10 @@ def generated_text() -> str:
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass without `excluded` fields, and add its classes to `definitions`."""
+    """Return the schema of a dataclass without its `excluded` fields.
+
+    The schemas of classes that it uses are added to `definitions`.
+    """
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}

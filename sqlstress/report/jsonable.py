@@ -113,7 +113,10 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return a dataclass's fields except `without`, as plain data. Raise InvalidField for a wrong value."""
+    """Return a dataclass's fields except the field `without`, as plain data.
+
+    Raise InvalidField if a value has no JSON form.
+    """
     return {
         name: convert_member(_plain, getattr(value, name), name)
         for name in _names(cast(Any, type(value)))
@@ -147,7 +150,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to the type `hint`. Raise TypeError for others."""
+    """Return the function that converts plain data to `hint`. Raise TypeError for an unsupported type."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -252,7 +255,10 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the converted fields of a dataclass except `without`. Raise InvalidField if one is wrong."""
+    """Return the converted fields of a dataclass except the field `without`.
+
+    Raise InvalidField if a value is wrong, or if a field without a default is missing.
+    """
     values: dict[str, Any] = {}
     for field, convert in _readers(cast(Any, cls)):
         if field.name in found and field.name != without:
@@ -293,5 +299,8 @@ def all_integers(values: Sequence[Any]) -> bool:
 
 
 def all_integer_rows(values: Sequence[Any], kind: type) -> bool:
-    """Return whether a list is not empty and has only rows of integers, of the type `kind`."""
+    """Return whether a list is not empty and has only non-empty rows of integers below INT_LIMIT.
+
+    `kind` is the type of the rows: list or tuple.
+    """
     return set(map(type, values)) == {kind} and all(values) and all_integers([*chain.from_iterable(values)])

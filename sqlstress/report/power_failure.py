@@ -24,7 +24,7 @@ class Risk:
     worst: str = GOOD
     """Worst possible state of the database: one of STATES."""
     told: str = ""
-    """Clause on the worst state, "a power failure can ..."; empty if the worst state is good."""
+    """Clause on the worst state, such as "a power failure can ..."; empty if the worst state is good."""
     why: str = ""
     """Clause on the cause, such as the missing sync; empty if it is unknown or the worst state is good."""
     cure: str = ""

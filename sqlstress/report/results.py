@@ -115,7 +115,8 @@ class Arrived:
     were waiting or running when the window closed, with the time from their due time to the closing. Failed
     and skipped operations are left out."""
     lateness: Latency | None = None
-    """Delays of the start of operations that sqlstress itself caused; None if no operation was started."""
+    """Time by which operations started late because of sqlstress itself, not because of the database; None if
+    no operation was started."""
     polled_share: float = 0.0
     """Share of the window in which an average process waited for due times by polling the clock, 0 to 1."""
 
@@ -205,7 +206,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of the same check: the added numbers, and the worse of the statuses."""
+    """Return two results of the same check as one: the added numbers, and the worse of the statuses."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -240,7 +241,7 @@ class CheckCounter:
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
-"""Parts of a worker's time.
+"""Activities and waits into which a worker's time is split.
 
 held: waits for a lock while another process held it. free: waits for a lock that was already free, while the
 worker slept between two attempts. checkpoint: checkpoints that the worker made. sync and write: syncs and
@@ -249,7 +250,8 @@ including reads. binding: the Python package that calls SQLite. harness: sqlstre
 keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""COMMIT and READ: further activities of a lock holder. OWN: the rest of an operation's time."""
+"""COMMIT and READ: activities of a process that holds a lock, in addition to SYNC and CHECKPOINT. OWN: time
+of an operation that has no other cause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Results of an A/B test and of a search for the highest rate, as reports store them.
 
 An A/B test compares two arms (variants), A and B. A pair is a window of A and a window of B, one after the
-other. A cell is a case that both arms measure. A look is an interim test of the pairs so far.
+other. A look is an interim test of the pairs so far. A promise is a set of upper bounds of latencies, such as
+"p99 within 10ms".
 """
 
 from __future__ import annotations
@@ -38,25 +39,27 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Interim result of an A/B test after some pairs, for the geometric mean over all cells (cases)."""
+    """Interim result of an A/B test after some pairs, for the geometric mean over all cases."""
 
     pairs: int
     """Number of pairs that were measured before this look. A pair is a window of A and a window of B."""
     alpha: float
-    """One-sided error rate of the fields `bound` and `worst` of this look."""
+    """Error rate of the field `bound`, and that of the field `worst`: the probability that the true ratio is
+    beyond it."""
     ratio: float
-    """Hodges-Lehmann estimate of the figure of B divided by that of A."""
+    """Hodges-Lehmann estimate of the ratio of B's figure (TPS or p99) to A's."""
     low: float | None
     """Lower end of the ratio's 95% interval, from the exact signed-rank test; None for too few pairs."""
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at this error rate: the upper bound (p99: the lower); None for too few pairs."""
+    """Best possible ratio at the error rate `alpha`: the upper bound (p99: the lower); None for too few
+    pairs."""
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at this error rate: the lower bound (p99: the upper); None for too few pairs, or
-    in an old report."""
+    """Worst possible ratio at the error rate `alpha`: the lower bound (p99: the upper); None for too few
+    pairs, or in an old report."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
@@ -129,7 +132,8 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate (due operations per second) that keeps a promise; a run per tried rate."""
+    """Search for the highest rate (due operations per second) at which promised latencies are kept. The
+    report has a run for each tried rate."""
 
     promise: Promise
     """Upper bounds of latency that must be kept."""

@@ -93,7 +93,10 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group's table. `proved` is the fact about the data that checks proved."""
+    """Return the columns of a group's table.
+
+    `failed` is the column of failed operations. `proved` is the fact about the data that checks proved.
+    """
     return (
         *setting_columns(group),
         BUCKETS,

@@ -29,7 +29,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """Verdict of the whole report, in one or two sentences. Formats that show figures first show it last."""
+    """Verdict of the whole report, in one or two sentences. Most formats show it below the figures."""
 
     text: str
 
@@ -56,9 +56,9 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show.
+"""Number of findings that brief formats show, without those of the rank ASIDE.
 
-GRAVE findings are always shown, with as many causes at most, and ASIDE never.
+GRAVE findings are always shown, and in addition up to FIRST_FINDINGS findings of the rank CAUSE.
 """
 
 
@@ -118,16 +118,21 @@ class Column(Generic[C]):
     cell: Callable[[C], str | None] = lambda _: None
     """Function that returns the cell of a row; None if the row lacks the figure."""
     meaning: str = ""
-    """Clauses of the legend; empty if the name is clear. PERCENTILES in it becomes the percentiles of all
-    columns with this meaning: "p50 and p99: 50% and 99%"."""
+    """Clauses of the legend; empty if the name is clear.
+
+    In these, the text PERCENTILES stands for a clause on all percentiles that have this meaning: "p50 and
+    p99: 50% and 99%".
+    """
     leaves: int | None = None
-    """Rank among the columns that leave a table that is too wide, lowest first; None if the column stays."""
+    """Rank by which columns are removed from a table that is too wide, lowest first; None to keep the
+    column."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
     value: Callable[[Trial], Value] = lambda _: None
     """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS for a figure that comparisons of reports show; empty for other figures."""
+    """MORE or LESS for a figure that comparisons of reports show; empty for a figure that they do not
+    show."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -166,12 +171,12 @@ class Table:
 
     @property
     def leaving(self) -> tuple[str, ...]:
-        """Names of the columns that can leave the table if it is too wide, in the order of leaving."""
+        """Names of the columns that are removed if the table is too wide, in the order of removal."""
         ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
         return tuple(name for _, name in sorted(ranks))
 
     def narrower(self) -> Table:
-        """Return a copy of the table without the column that leaves first."""
+        """Return a copy of the table without the first column of `leaving`."""
         kept = [index for index, column in enumerate(self.columns) if column.name != self.leaving[0]]
         rows = (tuple(row[index] for index in kept) for row in self.rows)
         return Table(tuple(self.columns[index] for index in kept), tuple(rows))
@@ -203,7 +208,7 @@ class Legend:
     """Function that returns the clauses that explain the columns of a table."""
 
     def of(self, table: Table) -> str:
-        """Return the legend for `table`: the legend's own table, or a copy with fewer columns."""
+        """Return the legend for `table`, which is the legend's own table or a copy with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -352,7 +357,10 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the clause that explains VERIFIED: `ok` is the proved fact, and `word` the cell for this fact."""
+    """Yield the clause that explains the column VERIFIED.
+
+    `ok` is the fact that checks proved, and `word` is the cell of runs with this proof.
+    """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
     meanings = {"ok": ok, **_MEANINGS}.items()

@@ -1,6 +1,6 @@
 """Columns that several experiments share, for tables with a row for each run (all trials of a case).
 
-A group is the runs of a table, and its parts are the runs for each value of an option.
+A group is the runs of a table. It may be split into parts, each with the runs of one value of an option.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return the function that returns the cell of a row. `figure` returns the cell for the row's trial."""
+    """Return the function from a row to its cell. `figure` returns the cell from the row's trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
@@ -251,7 +251,7 @@ class ComparisonFigure:
     name: str
     """Name of the columns. {letter} becomes the letter of a report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines. {letter} and {system} become those of a report."""
+    """Name in two short lines. {letter} and {system} become a report's letter and its operating system."""
     meaning: str
     """Explanation of the figure in the legend. {units} becomes the counted units, such as transactions."""
     cell: ComparedCell
@@ -308,7 +308,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a column of a single report's table as a figure for comparisons, with a short heading."""
+    """Return a column of a single report's table as a figure for comparisons, with a shorter heading."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -397,7 +397,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of a group's targets. None of them leads unless their durability is `comparable`."""
+    """Return the table of a group's targets. No target is named as the leader unless `comparable` is true."""
     runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
     places = sorted({place for _, place in runs})
     leading: dict[Layout, list[str]] = {}

@@ -1,8 +1,8 @@
 """Reports side by side, as blocks: the list of reports, their differences, then the figures.
 
-Each report has a letter: A, B and so on. A part is the runs of one report in a table. A part is barred if its
-ratio to the first part is meaningless, for example because its work differs. A presenter is the object that
-shows the results of an experiment.
+Each report has a letter: A, B and so on. A table compares the cases that reports share; in code, its `parts`
+are the runs of each report. A ratio is barred if it is meaningless, for example because the work of the
+reports differs. A presenter is the object that shows the results of an experiment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sqlstress.statistics.units import digits, plural
 
 UNKNOWN = "unknown"
 NOT_COMPARABLE = "NOT COMPARABLE"
-"""First words of the sentence on reports whose ratio to the first report is meaningless."""
+"""First words of the sentence on a report whose ratios to the first report are meaningless."""
 _LONGEST_CASE = 42
 _LONGEST_NAME = 22
 WIDTH, GAP = 80, 2
@@ -54,7 +54,7 @@ class Beside:
 
     compared: ComparedTable
     before: tuple[Block, ...]
-    """Blocks above the figures: the work and the differences of the reports."""
+    """Blocks above the figures: a description of the measured work, and the differences of the reports."""
     figures: tuple[Block, ...]
     """Tables of figures, and their legend."""
     findings: Bullets
@@ -203,14 +203,14 @@ def _presenter(compared: ComparedTable) -> Presenter:
 
 
 def _measures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures of the tables, in groups, as the presenter of the experiment declares them."""
+    """Return the figures of the tables, in groups, as the experiment's presenter declares them."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
 def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of the parts with the indices `places`, each with as many figures as fit WIDTH."""
+    """Yield tables of the reports with the indices `places`, each with as many figures as fit WIDTH."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
@@ -225,7 +225,10 @@ def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[
 
 
 def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures. A group wider than WIDTH is split into its figures."""
+    """Yield the columns of each group of figures, for the reports with the indices `places`.
+
+    A group of figures that is wider than WIDTH is split into its figures.
+    """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
         figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]

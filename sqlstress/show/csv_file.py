@@ -213,8 +213,8 @@ def _plain(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
-    Names may occur twice, so this is no dict: a transaction of the user called "sync_append" gives its
-    latencies the name of a column of REPORT.
+    The result is no dict, because names may occur twice: a transaction of the user called "sync_append" gives
+    its latencies the name of a column of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -262,7 +262,7 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns of an object of the row, which `part` selects; None without the object."""
+    """Return columns of the object that `part` selects from a row; their value is None without the object."""
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)

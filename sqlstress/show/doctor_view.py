@@ -65,7 +65,7 @@ def doctor_text(
 
 
 def hunt_text(conclusion: str) -> str:
-    """Return the last entry of the text: the conclusion of a hunt (a search for faults of this system)."""
+    """Return the last entry of the text: the conclusion of a search for faults of this system."""
     return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 

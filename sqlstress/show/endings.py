@@ -50,7 +50,7 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
 
 
 def exit_code(found: Sequence[Ending]) -> int:
-    """Return the exit code of the first of some problems; FINE if there is no problem."""
+    """Return the exit code of the first problem in `found`; FINE if there is no problem."""
     return found[0].code if found else FINE
 
 
@@ -111,7 +111,7 @@ def failures_sentence(run: Run) -> str:
 
 
 def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield the most severe problem of an A/B test. Other problems follow from it, and are left out."""
+    """Yield the most severe problem of an A/B test. Less severe problems follow from it, and are left out."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)

@@ -27,7 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return the function `name` of a module of `show`. It raises UsageError for a study's result."""
+    """Return the function `name` of a module. The function raises UsageError for a study's result."""
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import called
@@ -77,7 +77,7 @@ NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
 BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second file of a format: the ending of its name, and its function."""
+"""Second output file that some formats need: the ending of its name, and the function for its text."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

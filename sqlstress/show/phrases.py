@@ -67,7 +67,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield the sample facts of each variant of a sentence: all facts, then one missing or changed."""
+    """Yield the sample facts of each variant: first all facts, then all but one, or with one changed."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():

@@ -98,7 +98,7 @@ def view_of(label: str, data: list[Plain], xaxis: Plain, yaxis: Plain) -> View:
 
 
 def axis(title: str, **more: Any) -> Plain:
-    """Return an axis with a title and further attributes."""
+    """Return an axis with a title, and with the attributes of plotly.js in `more`."""
     return {"title": {"text": title}, **more}
 
 
@@ -110,7 +110,7 @@ def counts_axis(counts: Iterable[int]) -> Plain:
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return attributes of an axis: logarithmic for a wide range of values, else linear from zero."""
+    """Return the attributes of an axis for these values: logarithmic for a wide range, else linear from 0."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
@@ -164,9 +164,11 @@ def bar_plots(
     bar: Callable[[Case], tuple[str, Hashable]],
     bar_name: Callable[[Case], str],
 ) -> Iterator[Plot]:
-    """Yield a plot of the rates as bars: absolute, and relative to a case of the same report.
+    """Yield a plot of the rates as bars, with views of absolute and of relative rates.
 
-    `names` has a label for each report. `bar` and `bar_name` are methods of the experiment's Presenter.
+    A relative rate is divided by that of the report's own first case that all reports have. `names` has a
+    label for each report. `bar` returns the title of the view that shows a case, and a key for its bar.
+    `bar_name` returns the name of a case's bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -191,7 +193,7 @@ def bar_plots(
 
 
 def _over(compared: ComparedTable, base: int) -> Figure:
-    """Return the function that divides a row's rate by the rate of the row `base` in the same report."""
+    """Return the function that divides the rate of a case by that of the case `base` in the same report."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -287,7 +289,10 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return a list with the line of a percentile in ms of latencies by x value; empty without figures."""
+    """Return a list with the line of a latency percentile, in ms, over the x values in `measured`.
+
+    Empty without latencies. `number` is the index of the colour.
+    """
     points = [
         (x, ns / NS_PER_MS)
         for x, latency in measured

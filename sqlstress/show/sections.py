@@ -46,8 +46,7 @@ class Pages:
     drawn: Callable[[Block], str]
     """Function that returns a block as text in the format; "" leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function from the blocks of a page to its last text, such as a hint at omitted blocks; "" for no text.
-    """
+    """Function that returns the last text of a page from its blocks, such as a hint at omitted blocks."""
 
     def report(self, *reports: Report) -> str:
         """Return reports as text: the conditions, the tables, and the findings of each."""
@@ -97,7 +96,7 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks of a table. Its warnings are added to `warned`, unless they are there already."""
+    """Yield the blocks of a group's table. Warnings in `warned` are left out; new ones are added to it."""
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
@@ -120,7 +119,7 @@ _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the first sentence of a report's findings on wrong data, verdict, findings or description."""
+    """Return a report's first sentence on wrong data; else on its verdict, findings or description."""
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
     statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
@@ -135,7 +134,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of the paragraphs, and last a sentence in case there are no paragraphs."""
+    """Yield the texts of all paragraphs, and always, as the last text, "Nothing was measured."."""
     for block in blocks:
         match block:
             case Lines():

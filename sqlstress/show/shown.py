@@ -1,8 +1,9 @@
 """Base classes of presenters, with default tables, findings and plots.
 
-A presenter shows the results of one experiment. A group is the runs of a table; its parts are the runs for
-each value of an option. A topic is a function that yields the findings on one subject for a group. A study is
-an experiment that decides what is measured. A spec is the options that only one experiment has.
+A presenter shows the results of one experiment. A group is the runs of a table; it may be split into parts,
+each with the runs of one value of an option. A topic is a function that yields the findings on one subject
+for a group. A study is an experiment that itself decides what is measured, such as a crash test. A spec is
+the options that only one experiment has.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each part of a group. A finding of only some parts names them."""
+    """Yield the findings of a topic for each part. A finding that some parts lack is labelled with its
+    parts."""
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
@@ -87,11 +89,11 @@ class Presenter:
     """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.
     """
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures that comparisons of reports show if columns declare none."""
+    """Figures that comparisons of reports show, unless columns of the experiment's table declare figures."""
     proves: ClassVar[str] = NOTHING_LOST
     """Fact that the checks of a run's data prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports that fit next to the first report into 80 columns."""
+    """Number of reports for which a comparison of 80 columns has room, in addition to the first report."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -170,7 +172,7 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of the view that has the bar of a case, and the key of the bar in it."""
+        """Return the title of the plot's view that shows a case as a bar, and the key of the bar in it."""
         return "", case
 
     def bar_name(self, case: Case) -> str:

@@ -1,9 +1,9 @@
 """Presentation of A/B tests, of checks against a baseline, and of searches for the highest rate.
 
-An A/B test compares two arms (variants), A and B; a cell is a case that both arms measure. `metric` is "tps"
-or "p99", and `max_drop` is the allowed change for the worse, as a share. A look is an interim result of a
-test. A promise is a set of upper bounds of latency, and a window is a measurement at one rate. A run is all
-trials of a case, and a group is the runs of a table.
+An A/B test compares two arms (variants), A and B. A pair is a window of A and a window of B, one after the
+other. A look is an interim result of the test. `metric` is "tps" or "p99", and `max_drop` is the allowed
+change for the worse, as a share. A promise is a set of upper bounds of latency, and a window is a measurement
+at one rate. A run is all trials of a case, and a group is the runs of a table.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _cell(value: float | None, metric: str) -> str:
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return the cells of a change such as 1.05: the estimate as "+5%", and the ends of its interval."""
+    """Return the cells of a change, given as ratios such as 1.05: "+5%", and the ends of its interval."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
@@ -140,7 +140,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table of an A/B test with a row for each cell, and a last row for all cells together."""
+    """Return the table of an A/B test with a row for each case, and a last row for the mean of all cases."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -173,7 +173,7 @@ def _ab_table(pairs: Pairs) -> Table:
 
 
 def _middle(run: Run, metric: str) -> float | None:
-    """Return the median of a run's figures, TPS or p99 in ns; None if there are no figures."""
+    """Return the median TPS of a run, or its median p99 in ns; None if it has no figures."""
     values = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
     return median(values) if values else None
 
@@ -344,7 +344,7 @@ def _bound(ratio: float | None) -> str:
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Cell for each verdict on a rate."""
+"""Text of a table cell for each verdict on a rate: whether it holds the promise."""
 _LONGEST = 30
 """Maximum length of the cell with the reasons of broken promises, in characters."""
 
@@ -487,7 +487,10 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield the windows that kept and those that broke the promise. `bound` is a percentile or "max"."""
+    """Yield two sets of marks: windows that kept the promise, and windows that broke it.
+
+    `bound` is the shown figure: a percentile or "max".
+    """
     windows = [
         (not broken(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)

@@ -1,8 +1,9 @@
 """Plots of throughput and latency for a group of cases that differ in the numbers of processes and of files.
 
-A layout is a number of files (buckets). If a group has parts that differ in one option, each value of the
-option has a line over the numbers of processes, or a bar if this number is constant. A run is all trials of a
-case. A view is one of the contents of a plot, among which the reader chooses.
+A layout is a number of files (buckets). A group may be split into parts by the values of one option,
+`group.setting`. Then each value has a line over the numbers of processes, or a bar if this number is
+constant. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
+chooses.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def _sweeps(group: Group) -> bool:
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield a single plot with the views of all parts of a group, because parts cannot share axes."""
+    """Yield one plot with a view for each part of a group, for plots whose parts cannot share axes.
+
+    `draw` yields the plot of one part.
+    """
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -110,7 +114,7 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS for each value of the option in which the parts of a group differ."""
+    """Yield one plot of TPS, with a line or a bar for each value of the option `group.setting`."""
     if _sweeps(group):
         data = list(_curves_by_value(group))
         xaxis = counts_axis(run.case.concurrency for run in group.runs)
@@ -124,7 +128,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _curves_by_value(group: Group) -> Iterator[Plain]:
-    """Yield a line of TPS by number of processes for each value of the option and each layout."""
+    """Yield lines of TPS by number of processes, one per value of `group.setting` and number of files."""
     layouts = sorted({run.case.buckets for run in group.runs})
     for number, (part, layout) in enumerate(product(group.parts, layouts)):
         label = group.layout_value_label(name(group.value(part.case)), layout)
@@ -136,7 +140,7 @@ def _curves_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _bars_by_value(group: Group) -> Iterator[Plain]:
-    """Yield the bars of each layout and number of processes: TPS by value of the option."""
+    """Yield a set of bars (TPS by value of `group.setting`) for each pair of files and processes."""
     by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
     for run, _ in group.measured():
         tps = finite(run.median_tps())
@@ -158,7 +162,7 @@ def _bars_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _by_layout(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each layout's TPS, for a group whose cases have the same number of processes."""
+    """Yield the plot of TPS by number of files, for a group whose cases have the same number of processes."""
     points = group.points()
     if len({point.files for point in points}) < 2:
         return
@@ -174,7 +178,7 @@ def _by_layout(group: Group) -> Iterator[Plot]:
 
 
 def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of TPS by number of processes for one layout, with the spread of the trials."""
+    """Return the line of TPS by number of processes for one number of files, with the trials' spread."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -192,12 +196,12 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
-    """Return a sentence that explains the bars of the traces, after a space; "" if there are no bars."""
+    """Return a sentence on the spread bars of the traces, preceded by a space; "" if there are no bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
 def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of a layout's line: "20 buckets", or "measured" if there is always one file."""
+    """Return the name of the line for `layout` files: "20 buckets", or "measured" if there is always one."""
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
@@ -231,7 +235,7 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Horizontal distance between the marks of two layouts. The unit is that of the axis: one process."""
+"""Horizontal distance between the marks of two numbers of files, where the unit is one process."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
@@ -259,7 +263,7 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares by value of the option in which the parts differ."""
+    """Yield the plot of the processes' shares of the work by value of the option `group.setting`."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -282,7 +286,7 @@ def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, Wor
 
 
 def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
-    """Return the plot of shares with the traces `data`. `more` has further attributes of the layout."""
+    """Return the plot of shares with the traces `data`. `more` has further attributes of the view."""
     yaxis = axis("share, equal = 1", rangemode="tozero")
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
@@ -297,7 +301,7 @@ _APART = (("p99", "solid"), ("p50", "dash"))
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency percentiles, with a view for each kind of operation and layout."""
+    """Yield the plot of latency percentiles, with a view for each kind of operation and number of files."""
     draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
@@ -337,7 +341,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 of each part by number of processes."""
+    """Return the view of p50 and p99 by number of processes, with lines for each value of `group.setting`."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
@@ -351,7 +355,7 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
 
 
 def _over_values(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99, as marks, by value of the option in which the parts differ."""
+    """Return the view of p50 and p99, as marks, by value of the option `group.setting`."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_APART):

@@ -69,7 +69,7 @@ def _particulars(case: Case) -> Iterator[str]:
 
 
 def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield each field with an unusual value: "page-size=512". Fields in `said` are left out."""
+    """Yield each field of `part` with an unusual value: "page-size=512". Fields in `said` are left out."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in said:

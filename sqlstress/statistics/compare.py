@@ -153,7 +153,7 @@ class Passes(Generic[K]):
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that show a difference of `share` to the first case."""
+        """Return the estimated number of passes that would show a relative difference of `share`."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -161,7 +161,7 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return the mean logarithm of `others` minus that of `base`, for each shared pass."""
+        """Return, by shared pass, the mean logarithm of the figures of `others` minus that of `base`."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
@@ -301,7 +301,10 @@ def signed_rank_critical(pairs: int, alpha: float) -> int:
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return the bounds of the centre, each at the error rate `alpha`; None for too few differences."""
+    """Return a lower and an upper bound of the centre of the differences; None for too few differences.
+
+    Each bound is wrong with a probability of at most `alpha`.
+    """
     statistic = signed_rank_critical(len(differences), alpha)
     if statistic < 0:
         return None
@@ -323,7 +326,10 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return the number of orders of m and n values that give each value 0, 1, 2, ... of the statistic."""
+    """Return, for each value 0, 1, 2, ... of the Mann-Whitney statistic, the number of orders that have it.
+
+    An order is one of the possible orders of the m and n values of two samples.
+    """
     if not m or not n:
         return (1,)
     # The largest of all values is one of the m, which exceeds all n values, or one of the n.
@@ -346,7 +352,10 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return the bounds of the shift to `other`, each at the error rate `alpha`; None for too few values."""
+    """Return a lower and an upper bound of the shift from `base` to `other`; None for too few values.
+
+    Each bound is wrong with a probability of at most `alpha`.
+    """
     statistic = unpaired_critical(len(base), len(other), alpha)
     if statistic < 0:
         return None

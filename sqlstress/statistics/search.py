@@ -1,7 +1,9 @@
 """Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
 
 A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
-measurement at one rate. Functions depend only on the windows so far, so tests can simulate machines.
+measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the latency. The limit
+is the rate at which half of the windows keep the promise. Functions depend only on the windows so far, so
+tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 
 
 MAX_MARGIN = 1.0
-"""Maximum absolute value of a margin in the fit of the line."""
+"""Maximum absolute value of a margin in the fit of the line; larger margins are cut."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
 """Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
@@ -67,7 +69,7 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps of the ladder: HALF steps down halve a rate, UP steps up add a third."""
+"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, and UP steps up add a third."""
 MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate before a surprising result is believed.
 

@@ -1,8 +1,8 @@
 """Sequential test for an A/B test: the schedule of looks, and the conclusion at each look.
 
 The arms (variants) A and B are measured in pairs. A look is an interim test of the pairs so far. A cell is a
-case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure to
-A's, with a sign that makes it negative if B is worse.
+case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure (TPS
+or p99) to A's, with a sign that makes it negative if B is worse. So a rise of p99 is a negative difference.
 
 B passes if the whole interval of the difference is allowed, and fails if no part of it is. Each look gets a
 part of the error rate (Bonferroni), so it holds for all looks together. The direction (whether B is faster)
@@ -36,7 +36,7 @@ LOOK_GROWTH = 1.4
 _MIN_LAST_GROWTH = 1.2
 """Minimum factor between the numbers of pairs at the last but one look and at the last look."""
 _STEPS = 20
-"""Number of looks that are computed before those above the maximum are dropped; enough for MOST pairs."""
+"""Number of computed looks, of which those above the maximum number of pairs are dropped."""
 
 
 class InterimLook(NamedTuple):
@@ -59,9 +59,10 @@ def looks(most: int) -> tuple[InterimLook, ...]:
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the largest allowed change for the worse, as a difference: 0 or less, or -inf.
+    """Return the logarithm of the worst allowed ratio of B to A, with the sign of a difference: 0 or less.
 
-    `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0.
+    `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0. The
+    result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -70,7 +71,8 @@ def tolerance(metric: str, max_drop: float) -> float:
 
 
 def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean difference of each pair over all cells. `cells` has the differences of each cell."""
+    """Return the mean of each pair's differences in all cases. `cells` has, for each case, those of all
+    pairs."""
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
@@ -104,22 +106,29 @@ def direction(ends: Bounds) -> str:
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return FAIL if any of `failing` shows a forbidden drop, PASS if `passing` excludes it, or UNDECIDED."""
+    """Return FAIL if any interval in `failing` is entirely worse than `allowed`.
+
+    Else return PASS if the interval `passing` is entirely better than `allowed`, or UNDECIDED if it is not.
+    """
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
     return PASS if rules_out_drop(passing, allowed) else UNDECIDED
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of the verdict fail from one cell or the mean of all, which share `alpha`."""
+    """Return the error rate of the verdict fail from one case, or from the mean of all cases.
+
+    The single cases and the mean share the error rate `alpha` of a look. `cells` is the number of cases.
+    """
     return alpha if cells == 1 else alpha / (cells + 1)
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
     """Return the verdict of a look: FAIL, PASS or UNDECIDED.
 
-    `cells` has the differences of each cell, pair by pair. `allowed` is the largest allowed drop, as a
-    difference. The mean of all cells can pass or fail the test; a single cell can only fail it.
+    `cells` has the differences of each case, pair by pair. `allowed` is the result of `tolerance`, and
+    `alpha` is the error rate. The mean of all cases can pass or fail the test; a single case can only fail
+    it.
     """
     means, share = geometric_means(cells), cell_alpha(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)

@@ -9,16 +9,17 @@ from statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values of one figure over time, or over the cycles of an experiment."""
+    """Values of one figure over time, or over the cycles (rounds of inserts and deletes) of an experiment."""
 
     name: str
     """Name of the figure, such as "WAL size"."""
     unit: str
     """Unit of the values, such as ns, bytes or frames."""
     values: tuple[int, ...]
-    """Values of the figure, in the order of time or of the cycles."""
+    """Values of the figure, in the order of time, or one value for each cycle of the experiment."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of its interval, in ns after the window opened; empty for cycles."""
+    """Time of each value, or start of its interval, in ns after the window opened; empty if each value is of
+    a cycle of the experiment."""
     worker: int | None = None
     """Index of the worker to which the figure belongs; None for a figure of the database."""
 
@@ -66,7 +67,7 @@ def min_max_share(shares: Sequence[float]) -> float | None:
 def half_ratio(bins: Sequence[int]) -> float | None:
     """Return the median of the second half of a series divided by that of the first half.
 
-    None if a half has fewer than three values, or if the first median is 0.
+    None if a half has fewer than three values, or if the median of the first half is 0.
     """
     half = len(bins) // 2
     if half < 3:
