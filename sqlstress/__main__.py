@@ -12,7 +12,7 @@ import sys
 def occupy_standard_descriptors() -> None:
     """Open the null device in place of each closed standard stream.
 
-    Otherwise, a database that is opened next would get the number of the stream, and the texts for it.
+    Otherwise, the next opened database would get the stream's descriptor, and texts would be written into it.
     """
     for descriptor in range(3):
         try:

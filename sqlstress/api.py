@@ -41,7 +41,7 @@ class Figure:
     tps: float | None
     """Transactions per second of all processes: the median of the trials; None if unknown."""
     rate: float | None
-    """Rate per second by which cases of the experiment are compared; None if no valid rate was measured."""
+    """Rate per second by which cases are compared, in the unit `counts`; None without a valid rate."""
     counts: str
     """Unit of the rate: transactions, pairs, rows or cycles."""
     fairness: float | None
@@ -81,7 +81,7 @@ class Finding:
     """Conclusion of a report."""
 
     code: str
-    """Name of the kind of finding, such as "starvation", which is the same in all versions."""
+    """Name of the kind of finding, such as "starvation". Later versions do not change this name."""
     facts: Mapping[str, Any]
     """Facts by name. Times are in ns, and their names end in _ns. Shares are from 0 to 1."""
     text: str
@@ -191,7 +191,7 @@ class Report:
     def save(self, path: str | Path, format: str | None = None) -> None:
         """Write the report to a file, or to standard output for "-".
 
-        The format is that of the file's suffix by default. Raises UsageError for an unknown format, and
+        By default, the file's suffix selects the format. Raises UsageError for an unknown format, and
         EnvironmentFailure if the file cannot be written.
         """
         from sqlstress.show.formats import FORMATS
@@ -341,7 +341,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Replace options of the command line by their `spelling` in the message of an error of the block."""
+    """If the block raises SqlstressError, replace each option in the error's message by its `spelling`."""
     try:
         yield
     except SqlstressError as error:
@@ -424,7 +424,7 @@ def _is_plan(work: str | Path) -> bool:
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or that of an experiment's options. Raises UsageError if it is invalid."""
+    """Return the plan in a file, or a plan of an experiment's options. Raises UsageError if invalid."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")

@@ -2,8 +2,8 @@
 
 An experiment is a kind of load or test. Each experiment is a package below `sqlstress.experiments`, whose
 module `experiment` has a subclass of `Experiment`. The methods of the subclass import the other parts of the
-experiment when they are called, because `--help` and tables do not need all parts. A study decides which
-cases are measured. A run is all trials of a case.
+experiment when they are called, because `--help` and tables do not need all parts. A case is one set of
+option values to measure; a run is all trials of a case.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class CommandLine:
 
 
 class StudySpec(ResultFormat):
-    """Description of an experiment's study, which decides which cases are measured, and stores a result."""
+    """Description of a study, which chooses the cases to measure, and the format of its result."""
 
     observes_only: ClassVar[bool] = False
     """Whether the study only observes other programs and shows their state, without databases of its own."""
     reads_options: ClassVar[bool] = False
-    """Whether the study parses its options with `parse_request`. If not, they select cases, as elsewhere."""
+    """Whether the study parses its options with `parse_request`. If not, its options select cases."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
         """Return a `Study` of these cases. `selection` has the options that cases do not store."""
@@ -88,18 +88,18 @@ class Experiment(ReportFormat):
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
     """Values of options when a study measures a single case; None removes the option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that decides which cases are measured; None if all cases are measured as requested."""
+    """Study that chooses which of the requested cases to measure; None if all are measured."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
         return iter(())
 
-    # Tables: cases that are shown and compared together. A layout is a number of files (buckets).
+    # Tables: cases that are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether tables and labels name cases by processes and layout, and not by their work."""
+    """Whether tables and labels name cases by processes and database files, not by other options."""
     many_files: ClassVar[bool] = True
-    """Whether the data of a case may be in several files, which texts then mention."""
+    """Whether the data of a case may be in several files. If so, tables show the number of files."""
 
     def table(self) -> str:
         """Return the name of the experiment whose tables show the cases of this experiment."""
@@ -110,7 +110,7 @@ class Experiment(ReportFormat):
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return the options of a case by name. Tables that differ in only one of them are merged."""
+        """Return the options of a case by name. Tables that differ in only one option are merged."""
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
@@ -189,7 +189,7 @@ class Experiment(ReportFormat):
     def misses_long_waits(self, case: Case) -> bool:
         """Return whether an operation may wait longer than a window of default length.
 
-        The largest of these cases is also measured once with a longer window.
+        A sweep measures the largest case with such waits once more, with a longer window.
         """
         return False
 
@@ -212,7 +212,7 @@ class Experiment(ReportFormat):
         raise NotImplementedError
 
     def companions(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the classes of further processes that may run next to the workers, by name."""
+        """Return the classes of additional processes that may run during the load, by name."""
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Plan: the cases to measure, made from options of the command line or from a TOML file.
 
-A study decides which cases are measured, such as an A/B test.
+A study, such as an A/B test, chooses the order of the trials of these cases.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return a command's options for a study, without `left_out`. `otherwise` has changed attributes."""
+    """Return a command's options for a study, without `left_out`. `otherwise` has attributes to change."""
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
         for option in get_experiment(command).options
@@ -218,8 +218,8 @@ def _cases(
 ) -> tuple[Case, ...]:
     """Return the cases that one [[case]] of a plan requests. Raises UsageError.
 
-    `document` has the options at the top of the file, `table` those of the [[case]], `options_by_workload`
-    those of each workload, and `plan_options` those of all workloads in the plan.
+    `document` has the options at the top of the file, and `table` the options of the [[case]].
+    `options_by_workload` has the option names of each workload, `plan_options` of all workloads in the plan.
     """
     workload = table.get("workload", document.get("workload"))
     if not isinstance(workload, str) or workload not in options_by_workload:

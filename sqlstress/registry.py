@@ -54,7 +54,7 @@ class ReportFormat:
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that decides which cases are measured; None if all cases are measured as requested."""
+    """Study that chooses which of the requested cases to measure; None if all are measured."""
 
 
 @cache

@@ -27,7 +27,7 @@ A target describes the durability of a trial by a level, a colon and details.
 AS_SET = "as set"
 """Isolation level of transactions that the user's programs run: the default of the server."""
 OTHER_SQLITE = "other SQLite"
-"""Topic of an observation: the user's code used no connection of the driver, but only another library.
+"""Topic of an observation: the user's code used SQLite only through a library other than the driver.
 
 The observation's `what` is the library, and `example` the version of its SQLite.
 """
@@ -47,9 +47,9 @@ class DriverInfo(NamedTuple):
     stores: bool = True
     """Whether the driver stores data. If not, it shows the highest rate that sqlstress itself reaches."""
     keyvalue: bool = False
-    """Whether the key-value experiment can use the driver although not all can."""
+    """Whether the key-value experiment can use a driver that is not for every experiment."""
     scripts: bool = False
-    """Whether the experiment with SQL scripts can use the driver although not all can."""
+    """Whether the experiment with SQL scripts can use a driver that is not for every experiment."""
     programs: bool = False
     """Whether the user's programs can open the data with their own library, given its location."""
     takes: frozenset[str] | None = None
@@ -136,7 +136,7 @@ def installed() -> InstalledDrivers:
 def drivers() -> dict[str, DriverInfo]:
     """Return all drivers that the user can choose, by name.
 
-    In a child process, only built-in ones: the parent process has already chosen the driver.
+    In a child process, return only built-in drivers: the parent process has already chosen the driver.
     """
     process = sys.modules.get("multiprocessing.process")
     child = process is not None and process.parent_process() is not None
@@ -174,7 +174,7 @@ def driver_help(drivers: Mapping[str, DriverInfo]) -> str:
 
 
 def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
-    """Return the names of the targets of those drivers that store data, each once, in order."""
+    """Return the names of the targets of the drivers that store data, each once, in order."""
     return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 

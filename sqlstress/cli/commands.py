@@ -241,7 +241,7 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator for a command of one experiment. `made` returns those of other experiments."""
+    """Return a decorator for a command of one experiment. `made` returns variants for others."""
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
     return click.command(cls=GroupedCommand, **settings)
@@ -263,7 +263,7 @@ def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
 
 
 def _is_complete(word: str, made: Made) -> bool:
-    """Return whether an option needs no further word: it is a flag, or the word contains its value."""
+    """Return whether the option `word` needs no further word: it is a flag, or `word` contains its value."""
     if "=" in word if word.startswith("--") else len(word) > 2:
         return True
     params = [param for name in windowed_commands() for param in made(name).params]

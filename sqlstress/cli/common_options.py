@@ -278,7 +278,7 @@ def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class RunOptions(NamedTuple):
-    """Values of the options for files and for the display, with methods that measure."""
+    """Values of the options for files and for the display, with methods that run a study."""
 
     outputs: tuple[str, ...]
     github: bool

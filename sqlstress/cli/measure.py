@@ -116,14 +116,14 @@ def watcher(visible: bool) -> Iterator[Observer]:
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line for each moment, without buffering."""
+    """Observer that prints a line each time the state of other programs was read, without buffering."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         print_text(line())
 
 
 class PagePrinter(Observer):
-    """Observer that draws the page of each moment over the last page, on a terminal."""
+    """Observer that draws the state of other programs as a page, over the last page, on a terminal."""
 
     def __init__(self) -> None:
         self._clear = ""
@@ -141,7 +141,9 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer of a watch: pages on a terminal, or lines. Unless `wanted`, it does nothing."""
+    """Yield an observer that shows other programs as pages or, if `plain` or without a terminal, as lines.
+
+    Unless `wanted`, it shows nothing."""
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

@@ -76,7 +76,7 @@ class Output:
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports, also to the second file of the format. Raises EnvironmentFailure on failure."""
+        """Write reports, also to the format's second file, if any. Raises EnvironmentFailure on failure."""
         self.write(FORMATS[self.format](*reports))
         if self.beside is not None:
             write_atomically(self.beside, BESIDE[self.format][1](*reports))
@@ -207,7 +207,7 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: a stream alone, or the folder and perhaps the file."""
+    """Return the paths that must be writable: a stream, or the folder and, if it exists, the file."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
@@ -357,7 +357,7 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Replace a KeyboardInterrupt of the block by Interrupted, which names the written files.
+        """If the block raises KeyboardInterrupt, raise Interrupted, which names the written files.
 
         After the block, signals to stop are ignored, because only the final messages remain to be printed.
         """

@@ -56,7 +56,7 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths, with the JSON files in place of a folder. Raises UsageError for an empty folder."""
+    """Return the paths, each folder replaced by its JSON files. Raises UsageError for an empty folder."""
     return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
 
 

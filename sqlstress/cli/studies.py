@@ -1,6 +1,6 @@
 """Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline).
 
-An A/B test compares two arms (variants), A and B. Its own options are called `gate`.
+An A/B test compares two arms (variants), A and B. Options of the test, not of its cases, are called `gate`.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ def _client(address: str, security: distributed.Security) -> distributed.Client:
 
 
 async def _probe(address: str, security: distributed.Security) -> None:
-    """Connect and disconnect: Dask's client waits without a limit for a server without a greeting."""
+    """Test a connection: Dask's client waits without a limit for a server that sends nothing."""
     comm = await connect(address, timeout=CONNECT_S, **security.get_connection_args("client"))
     comm.abort()
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the order for all hosts: the plan's text with a common seed, and a folder. Raises UsageError."""
+    """Return the instructions for all hosts: the plan's text with a seed, and a folder. Raises UsageError."""
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
@@ -175,7 +175,7 @@ class Fleet:
         return [host.name for host in hosts if not host.future.done()]
 
     def close(self) -> None:
-        """Remove the order and the heartbeat from the scheduler."""
+        """Remove the hosts' instructions and the heartbeat (see `job`) from the scheduler."""
         with suppress(Exception):
             self._order.delete()
             self._heartbeat.delete()

@@ -1,7 +1,8 @@
 """The part of a fleet run on each host: it measures a plan in a separate process and returns the report.
 
 A cancelled Dask task goes on, and multiprocessing cannot start children in a worker of Dask's nanny. So a
-task starts a guard: a process that runs this module as a program.
+task starts a guard: a process that runs this module as a program. The heartbeat is a number on the scheduler
+that the client changes while it wants the measurement.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def identity() -> tuple[str, str]:
 
 
 def main() -> None:
-    """Measure the plan in the order, the first line of standard input, until standard input ends.
+    """Measure the plan in the first line of standard input; stop if standard input ends.
 
     Standard input also ends if the Dask worker is killed. The report goes to standard output. This process
     binds the port, so that it stays taken as long as the measurement runs.
@@ -74,7 +75,7 @@ def main() -> None:
 
 
 def take_turn(turn: socket.socket, port: int) -> bool:
-    """Bind the port until this process ends; return whether it was free."""
+    """Bind `port` to the socket `turn` until this process ends; return whether the port was free."""
     with suppress(OSError):
         turn.bind(("127.0.0.1", port))
         return True

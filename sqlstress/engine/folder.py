@@ -134,7 +134,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Return a new, empty folder inside `path` for a trial's programs; remove that of the previous trial."""
+    """Return a new, empty folder inside `path` for a trial's programs; remove the previous trial's folder."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)

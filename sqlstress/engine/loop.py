@@ -170,7 +170,7 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk's operations until the window closes, or until a long pause.
+"""Function that runs a chunk's operations until the window closes, or until the next is due much later.
 
 Arguments: source, chunk, current time, close of the window (both in ns), clock. Returns the results and the
 stamps of completed operations.
@@ -261,7 +261,9 @@ def run_acknowledged(
 def run_unacknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes; keep the stamps in this process, which is cheaper."""
+    """Run a chunk's operations until the window closes; keep the stamps in this process.
+
+    This is faster than shared memory, but a killed worker loses its stamps."""
     results: list[Any] = []
     ends: list[int] = []
     keep, stamp = results.append, ends.append

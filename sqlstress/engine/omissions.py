@@ -10,7 +10,7 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Environment variable with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Name of the costs of a sync and of the harness. Some samples remain, because a report needs a sync cost."""
+"""Name of the costs of a sync and of our own code. Some syncs are still timed: a report needs their cost."""
 REHEARSAL = "rehearsal"
 """Name of the rehearsal, a run of the user's work on a copy of the data."""
 RERUNS = "reruns"

@@ -92,7 +92,7 @@ class OpenTotals(SimpleNamespace):
 
 
 class OpenLoop:
-    """Run function of `timed_loop`: it runs the operations of a chunk, each when it is due or overdue."""
+    """Function for `timed_loop` that runs the operations of a chunk, each when it is due or overdue."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class WorkerFailure(EnvironmentFailure):
 
 @dataclass(slots=True)
 class WorkerExit:
-    """Results of one worker, or the reason why the worker sent no results."""
+    """Results of one worker, or the reason why there are none."""
 
     worker: int
     done: Done | None = None
@@ -157,7 +157,7 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait until every process has answered a call; return the processes that failed.
+        """Wait until every process has answered the message of `call`; return the processes that failed.
 
         The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
         """
@@ -170,7 +170,7 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Call every process: it connects at the first call, and answers when ready. Raises WorkerFailure."""
+        """Send READY_CALL to every process, which connects if needed and answers. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
@@ -323,8 +323,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
 
-    Some may not be installed. Without a common start, processes are spawned: a published script times the
-    start.
+    Some may not be installed. A case without a common start gets no fork server: a published script includes
+    the start of its processes in its time.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -351,7 +351,7 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether our processes use the disk only after all have started, unlike servers and user code."""
+    """Return whether no process uses the disk before all have started. Servers and user code may use it."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)

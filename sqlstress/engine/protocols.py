@@ -28,7 +28,7 @@ class Chunk(NamedTuple):
     calls: Iterable[Operation]
     params: Iterable[Any]
     rows: Any = None
-    """Rows that each operation writes; only the experiment reads this field."""
+    """Rows that each operation writes, in a form that only the experiment knows."""
     sizes: Sequence[int] | None = None
     """Number of rows of each operation; None if the kind determines it."""
 
@@ -137,7 +137,7 @@ class Outcome(NamedTuple):
 
 
 class Companion(Protocol):
-    """An additional process of a trial, counted in no figure. It connects when it is created."""
+    """An additional process of a trial, whose operations are not counted. It connects when it is created."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Work until `ended` returns true; return the values recorded in `window`, the workers' window."""

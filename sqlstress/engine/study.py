@@ -52,7 +52,7 @@ class Observer:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive functions that return the view of other programs as a page or a line, once a second."""
+        """Receive, once a second, functions that return the state of other programs as a page or a line."""
 
 
 SILENT = Observer()
@@ -126,7 +126,7 @@ class ObservationRequest(NamedTuple):
     opens: Callable[[tuple[str, ...]], BenchOpener[Any]]
     """Function from the words of the command line to the factory of the bench."""
     plain: bool
-    """Whether each view is printed as a line even if a full page is possible."""
+    """Whether the state is printed as one line each time, even if a full page is possible."""
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:

@@ -85,7 +85,7 @@ def unread(disturbance: Disturbance) -> Verdict | None:
 
 
 MIN_STALL_S = 1.0
-"""Minimum stall, in seconds. Even on a busy machine a waking process runs sooner."""
+"""Longest delay that is no stall, in seconds. Even on a busy machine a waking process runs sooner."""
 
 
 def seconds_asleep() -> float:
@@ -127,9 +127,10 @@ class StallDetector:
         self._last = now
 
     def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
-        """Return the longest stall, in seconds; 0 if there was none, or if a busy machine can explain it.
+        """Return the longest time in which nothing ran, in seconds; 0 if it is at most MIN_STALL_S.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress, so that only this process waited.
+        `went_on(begin_s, end_s)` returns whether workers made progress between two times. If they did, only
+        this process was late, and its delay is no stall.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -158,7 +159,7 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
 MIN_LEAD_S = 0.005
 """Minimum time between the announcement of the window and the common start, in seconds."""
 LEAD_ANSWERS = 2.0
-"""Additional time, as a multiple of the time in which all processes answered a call."""
+"""Additional time before the common start, as a multiple of the time in which all processes answered."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:

@@ -61,7 +61,7 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value: a value whose flag is false may be anything.
+        Its arguments are the first number and a flag per value. A value whose flag is false is not used.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:

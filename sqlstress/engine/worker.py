@@ -1,7 +1,8 @@
 """A worker process: start, connect when called, wait for the common start, run the timed loop, report.
 
-A companion starts and ends like a worker, and counts in no figure. Both import as little as possible. They
-open database files only through SQLite: closing a file would drop the process's POSIX locks on it.
+A companion is an additional process of a trial, such as a reader. It starts and ends like a worker, but its
+operations are not counted. Both import as little as possible. They open database files only through SQLite:
+closing a file would drop the process's POSIX locks on it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ READY_CALL = "are you there?"
 
 
 class Job(NamedTuple):
-    """Instructions for a worker or a companion when it starts."""
+    """Instructions that a worker or a companion (see the module) gets when it starts."""
 
     half: Any
     """Function or class that creates the process's part: a Source, SelfDriven or Companion."""
@@ -73,14 +74,14 @@ class Ready(NamedTuple):
 
 
 class Done(NamedTuple):
-    """Message from a worker: it has finished its operations."""
+    """Last message from a worker: the results of its operations."""
 
     totals: Totals
     findings: Findings
 
 
 class Observed(NamedTuple):
-    """Message from a companion: it has finished."""
+    """Last message from a companion (see the module): the values that it recorded over time."""
 
     series: list[Series]
 
@@ -108,7 +109,7 @@ def main(job: Job, pipe: Pipe) -> None:
 
 def _run_job(job: Job, pipe: Pipe) -> None:
     """Do the work of one trial, then close all connections."""
-    pipe.recv()  # This is the first call; before it the data may not exist yet.
+    pipe.recv()  # Wait for the parent's first message: the data may not exist before it.
     place = open_place(job.case, job.where)
     watch = place.watch(job.trace, job.number) if job.trace else None
     if job.pauses:
@@ -131,11 +132,11 @@ def _run_job(job: Job, pipe: Pipe) -> None:
 
 
 def run_companion(job: Job, pipe: Pipe) -> None:
-    """Do the work of a companion's process."""
+    """Run a companion (see the module) from its start to its last message."""
     words = memoryview(job.counters).cast("B").cast("q")
     with report_failures(pipe, job.case.driver):
         init_child()
-        pipe.recv()  # This is the first call; before it the data may not exist yet.
+        pipe.recv()  # Wait for the parent's first message: the data may not exist before it.
         place = open_place(job.case, job.where)
         watch = place.watch(job.trace, job.number) if job.trace else None
         companion: Companion = job.half(job.case, place, job.shared)
@@ -168,7 +169,7 @@ def report_failures(pipe: Pipe, driver: str) -> Iterator[None]:
 
 
 def await_window(pipe: Pipe) -> Window:
-    """Answer all calls of the parent; return the window, which the parent sends last."""
+    """Answer each READY_CALL of the parent; return the window, which the parent sends last."""
     while True:
         send(pipe, Ready(time.perf_counter_ns()))
         if (message := pipe.recv()) != READY_CALL:

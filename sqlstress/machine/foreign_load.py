@@ -24,7 +24,7 @@ class Family:
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` None is this process; `changing` lists descendants at each reading. Raises NoSuchProcess."""
+        """`pid` None is this process. `changing`: list descendants at each reading. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
@@ -73,7 +73,7 @@ class CpuSample(NamedTuple):
     busy: float
     """Time in which any program of this machine ran."""
     own: float | None
-    """Time in which our processes ran; None if unknown."""
+    """Time in which the processes of sqlstress ran; None if unknown."""
     stolen: float
     """Time in which other guests of the hypervisor ran."""
 
@@ -82,7 +82,7 @@ class Shares(NamedTuple):
     """Shares of all processors' time, each 0 to 1, and the number of slow-downs."""
 
     foreign: float | None
-    """Share of other programs; None if our own processor time is unknown."""
+    """Share of other programs; None if the processor time of sqlstress is unknown."""
     stolen: float
     """Share of other guests of the hypervisor; 0 if the system does not report it."""
     throttled: int | None = None
@@ -90,7 +90,7 @@ class Shares(NamedTuple):
 
 
 def look(own: Family | None) -> CpuSample | None:
-    """Return a sample of the processor times, with those of our processes in `own`; None if unreadable."""
+    """Return the processor times of the machine and of the processes `own`; None if unreadable."""
     own_s = own.spent_s() if own else None
     if own and own_s is None:
         return None
@@ -156,7 +156,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares that others took; None unless there are two samples at a sufficient distance."""
+        """Return the shares of others; None without two samples at a distance of MIN_INTERVAL_S or more."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -204,7 +204,7 @@ class DiskSample(NamedTuple):
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Each counter may be too large, because of overlaps or clock ticks, so the smaller counts.
+    Each of the two counters may be too large, because of overlaps or clock ticks. So the smaller one counts.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))

@@ -14,7 +14,7 @@ TRIES = 3
 
 
 def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
-    """Yield a warning for each SQLite driver with coarse waits. A driver takes HELD_S, or 3 s if coarse.
+    """Yield a warning for each SQLite driver that waits in steps of a second. Takes up to 3 s per driver.
 
     This process must have no connection to a measured database.
     """
@@ -30,7 +30,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
 
 
 def _measured(driver: str, folder: Path) -> float:
-    """Return the wait in seconds, if long the shortest of TRIES; 0 if it could not be measured."""
+    """Return the wait for a lock, in seconds: the shortest of up to TRIES; 0 if it could not be measured."""
     waited_s = math.inf
     try:
         for _ in range(TRIES):

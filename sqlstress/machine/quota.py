@@ -108,7 +108,7 @@ class QuotaMonitor:
     """Counter of the periods in a window in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """The window is in ns of `perf_counter_ns`. `group` is by default the one with the lowest quota."""
+        """The window is in ns of `perf_counter_ns`. By default, `group` is the one with the lowest quota."""
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None

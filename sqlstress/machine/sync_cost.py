@@ -129,7 +129,7 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the first call that works on the file, with its name, as SQLite falls back."""
+    """Return the first call that works on the file, with its name. SQLite chooses in this way, too."""
     *preferred, last = names
     for name in preferred:
         with suppress(OSError):

@@ -65,7 +65,7 @@ class MachineFacts:
 
     @property
     def wishes(self) -> tuple[Settings, ...]:
-        """Requested settings that concern durability, of all cases, without duplicates."""
+        """Requested settings of all cases, without duplicates: only those on which durability depends."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property

@@ -45,7 +45,7 @@ class Option:
     metavar: str = "N"
     """Name of the value in `--help`."""
     multiple: bool = False
-    """Whether the option may be repeated on the command line."""
+    """Whether the option may be given several times on the command line."""
     flag: bool = False
     """Whether the option takes no value on the command line, where its presence means yes."""
     argument: str = ""

@@ -1,7 +1,7 @@
 """Parsers of option values. The values come from the command line, as strings, or from TOML.
 
 Each parser raises ValueError, whose message states the problem and the remedy, without a full stop. Parsers
-of lists return a tuple, keep the order and drop repetitions.
+of lists return a tuple, keep the order and drop repeated values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Parse = Callable[[Any], Any]
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
-"""Maximum length of a list, including repetitions, which would take time and memory."""
+"""Maximum number of values in a list, including repeated values: a longer list would take time and memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 MAX_UNITLESS_S = 60.0
 """Longest duration that needs no unit, in seconds. "2000" probably means milliseconds."""
@@ -280,7 +280,7 @@ def power_of_two(least: int, most: int) -> Parse:
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse one NAME=VALUE, or a list of them, into pairs."""
+    """Parse one text NAME=VALUE, or a list of such texts, into pairs (name, value)."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None

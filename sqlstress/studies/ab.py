@@ -37,7 +37,7 @@ from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair. `first` begins pair 0.
+    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair. Arm `first` begins pair 0.
 
     The seed draws the order of later pairs, so that an effect of the machine meets A or B by chance, as the
     signed-rank test assumes. With simple turns, a periodic effect could always meet the same arm.
@@ -279,7 +279,7 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return the values of options that an arm leaves out. `given` has the names of those that it sets.
+    """Return the default values of the options that an arm does not set. `given` names all that it sets.
 
     The values are explicit because the sqlstress of another Python may have other defaults.
     """
@@ -309,7 +309,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return the options of `ab()` as on the command line. Raises UsageError for one that Python lacks."""
+    """Return options given to `ab()` as on the command line. Raises UsageError for an option `ab()` lacks."""
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")

@@ -86,7 +86,7 @@ class LimitStudy:
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window with a conclusion. A margin above 0 keeps the promise."""
+        """Rate and margin of each window with a conclusion. A margin above 0 shows a kept promise."""
 
     def report(self, blank: Report) -> Report:
         """Return `blank` with the runs so far: the closed loop, then the rates in ascending order."""

@@ -40,7 +40,7 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran one version of a module although their folders have two; else None.
+    """Return an error if both arms ran equal code of a module that differs in the arms' folders; else None.
 
     The folder of an arm is that of the user's file.
     """
@@ -65,7 +65,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions: those of the files, less the common end; None if equal.
+    """Return the folders of two versions: the paths of the files without their common end; None if equal.
 
     Example: base/ and the current folder for base/bench/app.py and bench/app.py.
     """
@@ -174,7 +174,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence on why both environments have a module, and on the remedy."""
+    """Return a sentence with the reason why both environments have a module, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:

@@ -1,4 +1,7 @@
-"""Slices of an A/B test: single trials of one arm (A or B), with this or another Python interpreter."""
+"""Slices of an A/B test: single trials of one arm (A or B), with this or another Python interpreter.
+
+A bench is the set of tools that measures slices.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ class Python:
         return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
-        """Return the report of the interpreter's sqlstress. `check` is called often, and may raise."""
+        """Run sqlstress with the interpreter; return its report. `check` is called often, and may raise."""
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
@@ -165,7 +168,9 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts of two pairs, larger than the number of attempts at a trial."""
+"""Distance between the salts (numbers that change the random draws) of two pairs.
+
+It is larger than the number of attempts at a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +214,10 @@ class OwnPython:
 
 
 class _OtherBench:
-    """Measurement of slices by the Python of the arm.
+    """Bench that measures slices by the Python of the arm.
 
-    The costs of a sync and of the harness are those of the interpreter's test. Only the first slice of a case
-    has a rehearsal, whose result later slices repeat.
+    Slices do not measure the costs of a sync and of our code: the interpreter's test has measured them. Only
+    the first slice of a case rehearses the user's work on a copy; later slices repeat the result.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
@@ -222,7 +227,7 @@ class _OtherBench:
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Return the trial of a slice. Raises SqlstressError if the slice fails."""
+        """Measure a slice: run one trial of `case` by the arm's Python. Raises SqlstressError if it fails."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:

@@ -78,7 +78,7 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return the trial with a longer window, to show hidden waits, of the largest case; [] if not needed."""
+    """Return a trial of the largest case with a longer window, which shows long waits; [] if not needed."""
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
@@ -313,7 +313,7 @@ class Sweep:
 
 
 def _has_content(run: Run) -> bool:
-    """Return whether the run has anything to report. A run that has only begun does not."""
+    """Return whether the run has a trial or an error, or was skipped."""
     return bool(run.trials or run.error or run.skipped)
 
 
@@ -338,7 +338,7 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time for it, which grows with the report."""
+"""Minimum pause after saving, as a multiple of the time that saving took: this grows with the report."""
 
 
 def run_study(

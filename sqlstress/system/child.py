@@ -31,7 +31,7 @@ macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer
 MORE, LAST = b"+", b"."
 """First byte of a piece: whether more pieces of the same message follow."""
 LIFELINES: list[int] = []
-"""Descriptors that become readable when this process must end, such as one of the fork server."""
+"""File descriptors, such as a pipe of the fork server, that become readable when this process must end."""
 
 
 def send(pipe: Pipe, message: Any) -> None:

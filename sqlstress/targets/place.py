@@ -1,6 +1,8 @@
 """The interface between the engine and the database under test: `Target` and `Place`.
 
-A target is a kind of database. A place is one process's access to the data of one case. If an answer is
+A target is a kind of database. A place is one process's access to the data of one case. A bucket is a part of
+the data: a database file or, on a server, a group of tables. A `pulse` is a function to call often, which may
+raise Interrupted. If an answer is
 unknown, a target returns None or an empty result, never a guess. Code that needs a feature of one target,
 such as SQLite's WAL, imports the target's package.
 """
@@ -162,7 +164,7 @@ class Place(Protocol):
 
     case: Case
     where: Path
-    """Argument of `open_place`. Other processes open the same data with the same argument."""
+    """Argument of `open_place`, with which other processes open this data, too."""
     copies: dict[Any, Any] | None = None
     """Prepared data that later trials restore; None means that each trial creates its data."""
 
@@ -175,8 +177,8 @@ class Place(Protocol):
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
         """Start to record this process's time in the shared memory `trace`. Call it before connecting.
 
-        `process` is the number of this process: workers have the numbers from 1 on, companions the next
-        numbers. Return None if the target cannot record time. Raises EnvironmentFailure.
+        `process` is the number of this process: workers have the numbers from 1 on, additional processes the
+        next numbers. Return None if the target cannot record time. Raises EnvironmentFailure.
         """
         return None
 
@@ -195,7 +197,7 @@ class Place(Protocol):
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield a function that makes the cheapest call of the binding, which reads no data."""
+        """Connect, and yield a function that makes the driver's cheapest call, which reads no data."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
         """Connect a worker for the C loop. Raises EnvironmentFailure if the target has no C loop."""
@@ -343,7 +345,7 @@ class Target(Protocol):
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
         """Return "level: settings", the durability of commits; "" if unknown.
 
-        The level is one of those in `sqlstress.target`. `effective` has the settings that were read back.
+        The level is a constant of `sqlstress.target`. `effective` has the settings that connections report.
         """
 
     def lacks_native(self, driver: str) -> str | None:

@@ -113,7 +113,7 @@ class RefusalStore(Store, Protocol):
     """A key-value interface that records failed statements. Only the target SQLite needs it."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace; other transactions count their own."""
+        """Count the failure of a get, a pair or a single replace. Other operations count their own."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""
@@ -132,7 +132,7 @@ class LogObserver(Protocol):
         """Close the log. Call it after the parent has closed its connections to the database."""
 
     def use(self) -> WalUse | None:
-        """Return the use of the log; None if there was no sample."""
+        """Return the sizes of the log during the load; None if there was no sample."""
 
 
 # The user's SQL: the worker's interface, and the parent's interface.
@@ -145,7 +145,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (another connection has a lock), INTERRUPTED, LACKING (no disk space or memory), or REFUSED."""
+    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (any other error)."""
     text: str
     """Message, in one line without a full stop."""
 

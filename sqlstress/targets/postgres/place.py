@@ -205,7 +205,7 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(interface.Snapshot):
-    """Identities of the tables and their files, to detect a replaced table with the same rows."""
+    """Identities of the tables and their files, to detect a table that was replaced by a copy."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place, self._tables = place, place.query(_IDENTITIES, pulse)
@@ -425,7 +425,7 @@ def number_parameters(sql: str) -> tuple[str, list[str]]:
 
 
 def _as_literal(value: Any) -> Any:
-    """Return a value that psycopg sends with the type that the same literal would have in SQL."""
+    """Return a value that psycopg sends with the type that an equal literal would have in SQL."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry, in seconds, within the next two bounds."""
+"""Mean sleep before a retry, in seconds, limited by SMALLEST_MEAN_S and LARGEST_MEAN_S."""
 LARGEST_MEAN_S = 0.7e-3
 """Upper bound of the mean sleep, in seconds per worker: 4 workers have 4 times this bound."""
 SMALLEST_MEAN_S = 0.4e-3
@@ -30,9 +30,9 @@ SMALLEST_MEAN_S = 0.4e-3
 FIRST_FACTOR = 2.0
 """Mean of the sleep after the first attempt, as a multiple of the mean sleep."""
 MAX_ATTEMPTS = 8
-"""Number of attempts after which the mean sleep has shrunk to its lower bound."""
+"""Number of attempts after which the mean sleep has shrunk to MIN_MEAN_S."""
 MIN_MEAN_S = 60e-6
-"""Lower bound of the shrinking mean sleep, in seconds per worker."""
+"""Lower bound of the mean sleep after many attempts, in seconds per worker."""
 SHORTEST_S = 50e-6
 """Shortest sleep, in seconds: the resolution of the systems' timers."""
 MAX_WAITS = 100

@@ -62,7 +62,7 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options of the load. Cases with an equal key share files."""
+    """Return the case without the options of the load, as a key. Cases with an equal key can use one copy."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 

@@ -335,7 +335,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Return a value of WATCHED_PRAGMAS that differs from `recorded`, a lock, or damage; else None."""
+        """Return the change of a file from `recorded`, or the reason why it is unreadable, or None."""
         try:
             current = self._read_marks(path)
         except Exception as error:

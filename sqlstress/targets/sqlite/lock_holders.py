@@ -366,7 +366,7 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held; `before_s` is the field `asked_s` of the previous sample.
+        """Add a sample in which the lock was held; `before_s` is the time at which the previous sample began.
 
         `changes` is the counter of commits, or None if unknown. If the counter has changed since the previous
         sample, the lock was released in between.
@@ -398,5 +398,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Counts and times so far, in the order of the fields of `Holds` in the report."""
+        """Numbers and lengths of holds so far, in the order of the fields of `Holds` in the report."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

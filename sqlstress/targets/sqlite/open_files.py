@@ -71,7 +71,7 @@ class OpenFile(NamedTuple):
 
     @property
     def is_written_when_deleted(self) -> bool:
-        """Whether the file is deleted, and was written at that time or later.
+        """Whether the file is deleted, and was written at its deletion or later.
 
         The deletion sets only the time of the last change of the status, and a write sets both times.
         """

@@ -1,6 +1,6 @@
 """The pages of a database file, read without SQLite: the header, the free list and the b-trees.
 
-They serve SQLite libraries without the table dbstat, and name the damaged pages of a file.
+They replace the table dbstat if an SQLite library lacks it, and name the damaged pages of a file.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
 POSIX locks. The content of a WAL is not read.
@@ -98,7 +98,7 @@ _POINTER = 5
 
 
 class PageFile:
-    """Pages of a database file. A page can be claimed (marked as used) once, so every walk ends.
+    """Pages of a database file. A page can be claimed (marked as used) only once, so no loop is endless.
 
     All methods raise DamagedFile.
     """
@@ -163,7 +163,7 @@ class PageFile:
         return self._file.read(self.page_size)
 
     def check_all_taken(self) -> None:
-        """Raise DamagedFile if no walk has claimed a page: it is neither used nor free."""
+        """Raise DamagedFile if a page was never claimed: it is neither used nor free."""
         lost = self._taken.count(False)
         if lost:
             raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")

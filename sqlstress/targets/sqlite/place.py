@@ -148,7 +148,7 @@ class SqlitePlace(Place):
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check:
-        """Check the definitions: SQLite's integrity check does not notice a changed one."""
+        """Check the schema: SQLite's integrity check does not notice a changed definition."""
         from sqlstress.report.results import CheckCounter
         from sqlstress.targets.place import check_schemas
         from sqlstress.targets.sqlite.integrity import schema

@@ -1,6 +1,7 @@
 """Access to the VFS shim: C code that wraps SQLite's interface to files (VFS).
 
-The shim records times and locks, which `--where` shows, and makes pauses for tests.
+The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period in
+which one process did, held or waited for one thing. A ring is a memory area in which new spans overwrite old.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Span(NamedTuple):
     """A period in which one process did, held or waited for one thing. Times are in ns."""
 
     process: int
-    """Number of the process: 1 is the first worker. Companions (additional processes) follow the workers."""
+    """Number of the process: 1 is the first worker. Additional processes follow the workers."""
     begin: int
     end: int
     kind: int
@@ -95,7 +96,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns: no span that ended later was overwritten."""
+        """Time, in ns, after which the ring has all spans: none that ended later was overwritten."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -129,7 +130,7 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Function of the C code that records that an operation failed with BUSY, and waits no longer."""
+        """Function of the C code that records that an operation has failed with BUSY and is not retried."""
         self.end = self._native.where_end
         """Function of the C code that ends open spans with the window. Call it after all operations."""
 
@@ -139,7 +140,7 @@ class ShimRecorder:
 
 
 SIDES = 2
-"""Number of places for a pause around a call of the VFS: before it and after it."""
+"""Number of possible pauses per call of the VFS: one before the call and one after it."""
 LENGTH_COUNT = 256
 """Number of pause lengths in a schedule. Each pause draws one of these lengths."""
 

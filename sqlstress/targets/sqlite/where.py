@@ -270,8 +270,8 @@ _SAMPLED = {
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
     """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
 
-    `words` is the shared memory of all `processes` processes. After the workers, these are companions
-    (additional processes), which may also hold locks.
+    `words` is the shared memory of all `processes` processes. After the workers, these are
+    additional processes, which may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]

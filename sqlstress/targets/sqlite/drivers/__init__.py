@@ -1,4 +1,4 @@
-"""Drivers: Python bindings of SQLite. Some are optional, so a driver is imported when a case uses it."""
+"""Drivers: adapters of Python's libraries for SQLite (bindings). A driver is imported when a case uses it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Connection(Protocol):
     """
 
     _connection: Any
-    """The binding's own connection object."""
+    """Connection object of the binding (Python's library for SQLite)."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
         """Return a function of parameters that returns the first row's value, or None if there is no row.
@@ -99,11 +99,11 @@ class Driver(Protocol):
         """Return SQLite's extended result code of an exception; None if the exception is not from SQLite."""
 
     def versions(self) -> tuple[str, str]:
-        """Return the versions of the binding and of the SQLite library."""
+        """Return the versions of the binding (Python's library for SQLite) and of SQLite."""
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises NotInstalled if the binding is not installed."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled if its Python package is missing."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:

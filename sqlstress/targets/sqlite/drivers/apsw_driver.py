@@ -1,4 +1,4 @@
-"""The driver apsw: the binding APSW, which includes its own SQLite library."""
+"""The driver apsw: the Python package APSW, which includes its own SQLite library."""
 
 from __future__ import annotations
 

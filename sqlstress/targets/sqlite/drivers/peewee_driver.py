@@ -1,6 +1,6 @@
-"""The driver peewee: an object-relational mapper on top of the standard library's binding.
+"""The driver peewee: an object-relational mapper that uses the module sqlite3.
 
-The user's application uses Peewee's `database` object. All other statements use the binding directly.
+The user's application uses Peewee's `database` object. Other statements use its sqlite3 connection directly.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the code of an exception of the binding, which an exception of Peewee has as `orig`."""
+    """Return the result code of an exception of sqlite3, or of Peewee with such an exception as `orig`."""
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

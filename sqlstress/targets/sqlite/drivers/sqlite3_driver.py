@@ -1,4 +1,4 @@
-"""The driver sqlite3: the binding in Python's standard library."""
+"""The driver sqlite3: the module sqlite3 of Python's standard library."""
 
 from __future__ import annotations
 
