@@ -89,7 +89,7 @@ class Hold(NamedTuple):
     """Statement that took the lock."""
     seconds: float
     outside_s: float
-    """Part of the time between statements, in seconds."""
+    """Time between the statements, outside of SQLite, in seconds."""
 
 
 def hold_of(steps: Sequence[Step], spans: Sequence[Span], refused: Container[int] = ()) -> Hold | None:
