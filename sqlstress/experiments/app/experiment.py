@@ -88,7 +88,7 @@ _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
-    """Return the first case of `app FILE --start`. Raises UsageError for an option without a meaning there."""
+    """Return the first case of `app FILE --start`. Raises UsageError for an option without meaning."""
     file = first.spec.file
     if first.server:
         raise UsageError("--start needs SQLite. Leave it out, or choose --target sqlite.")
