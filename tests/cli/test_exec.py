@@ -213,7 +213,7 @@ def test_program_that_takes_no_locks_is_named(cli: Cli) -> None:
 
 
 @only_linux
-@pytest.mark.parametrize("vfs", ["unix", "unix-none", "unix-dotfile"])
+@pytest.mark.parametrize("vfs", [thorough("unix"), "unix-none", thorough("unix-dotfile")])
 def test_writer_without_locks_is_seen_whatever_its_text_is(cli: Cli, vfs: str) -> None:
     Path("count.py").write_text(COUNTS % "vfs={sys.argv[2][::-1]}", encoding="utf-8")
     text = counting(cli, sys.executable, "count.py", "{db}", vfs[::-1], mode="delete")

@@ -162,6 +162,7 @@ def work(database):
 """
 
 
+@pytest.mark.thorough
 def test_failure_that_outlasts_the_window_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(WAITS_LONG, encoding="utf-8")
@@ -605,6 +606,7 @@ def third(connection):
 """
 
 
+@pytest.mark.thorough
 def test_first_findings_have_a_cause_after_many_exceptions(tmp_path: Path) -> None:
     file = tmp_path / "raises.py"
     file.write_text(REPEATS_STATEMENT + RAISES, encoding="utf-8")

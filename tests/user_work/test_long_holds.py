@@ -110,6 +110,7 @@ def work(connection):
 """
 
 
+@pytest.mark.thorough
 def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
     file = tmp_path / "sleeps.py"
     file.write_text(SLEEPS, encoding="utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sqlstress
+from tests.rows import thorough
 
 LIBRARY = '''
 import asyncio, sqlite3
@@ -88,6 +89,6 @@ def test_tasks_that_write_in_one_transaction_are_named_with_their_line(tmp_path:
     assert "tasks of requests share a connection" in found.text
 
 
-@pytest.mark.parametrize(("give", "end"), [("", ""), ("asyncio.wait_for(", ", 60)")])
+@pytest.mark.parametrize(("give", "end"), [("", ""), thorough("asyncio.wait_for(", ", 60)")])
 def test_tasks_with_a_lock_for_each_transaction_are_not_named(give: str, end: str, tmp_path: Path) -> None:
     assert shared(tmp_path, LOCK, give, end) == []

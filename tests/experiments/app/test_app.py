@@ -702,6 +702,7 @@ def test_query_that_stays_open_is_named(tmp_path: Path) -> None:
     assert finding.text.startswith("SELECT x FROM t (own.py:")
 
 
+@pytest.mark.thorough
 def test_calls_are_reported_with_their_openings_and_commits(tmp_path: Path) -> None:
     text = """
 @transaction
