@@ -97,7 +97,7 @@ class History:
         """Name under which the database was opened."""
         self.steps: deque[Step] = deque(maxlen=MAX_HISTORY)
         self.spans: deque[Span] = deque(maxlen=MAX_HISTORY)
-        """Begin and end of these statements."""
+        """Begin and end of the statements in `steps`."""
         self.began_s = 0.0
         """Time of `perf_counter` when the last statement outside of a transaction began, in seconds."""
         self.thread = 0

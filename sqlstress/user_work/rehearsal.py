@@ -254,7 +254,7 @@ def _error_text(error: Exception) -> str:
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""Functions of the transactions and the tracer, as the only item; empty in other processes."""
+"""Functions of the transactions and the tracer, as the only item; empty if no rehearsal runs here."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:

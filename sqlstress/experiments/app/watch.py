@@ -325,7 +325,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a counted sighting per kind of connection, or the initial settings if there is none."""
+        """Return the kinds of connections with their numbers, or the initial settings without connections."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()

@@ -52,8 +52,8 @@ def _comparison_findings(
     yield from inconclusive_findings(tested, found, group.case)
 
 
-# Methods. A cell is a method at a scale (number of rows) by a driver: a case, and a row of the table. Tricks
-# are a method with WAL and TSC (all rows in one transaction) if they are used: "1b1 + WAL".
+# Findings of `sqlstress methods`. A cell is a row of its table: a method at a scale (number of rows) by a
+# driver. The tricks of a cell are its method with WAL and TSC (one transaction), if used: "1b1 + WAL".
 
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"

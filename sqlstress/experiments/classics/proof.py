@@ -30,7 +30,7 @@ class Acknowledged:
     writer: str
     """Name of the writer."""
     places: range
-    """Places of the writer's rows."""
+    """Indexes of the writer's rows among all rows of the case."""
     acknowledged: int
     """Number of acknowledged rows. They are the first rows of `places`."""
     step: int = 0

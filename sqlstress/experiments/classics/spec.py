@@ -38,7 +38,7 @@ MOST_SAMPLES = 3000
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Cell of the experiment methods: a method of writing or querying rows, at a scale."""
+    """Case of `sqlstress methods`: a method of writing or querying rows, at a number of rows (scale)."""
 
     phase: str
     """Work: insert samples, allocate a result for each pair of samples, or query results of pairs."""

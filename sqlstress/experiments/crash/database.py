@@ -48,9 +48,9 @@ class Contents(NamedTuple):
 
 
 def check_acknowledged(told: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that the logs have all acknowledged transactions, and only transactions that a writer began.
+    """Check the files' log tables: all acknowledged transactions, and only those that a writer began.
 
-    `told` has the bounds of each writer, by its number: acknowledged and begun transactions.
+    `told` has the numbers of acknowledged and of begun transactions, by number of the writer.
     """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)

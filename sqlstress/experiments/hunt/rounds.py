@@ -35,7 +35,7 @@ from sqlstress.targets.sqlite import shim
 CROWDS = 0.5
 """Share of the rounds that are crowds, which aim at races of checkpoints."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""Longest pause if pauses are rare, and longest pause if they are frequent, both in seconds."""
+"""Longest pause of a process if pauses are rare, and if they are frequent, both in seconds."""
 SHORTEST_NS = 1000
 """Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {

@@ -32,7 +32,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check that each value read is from a write of this trial, and each pair from one transaction."""
+    """Check that a value read is from a write of this trial, and a pair of rows from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -147,7 +147,7 @@ class KeyValueSource:
         self._given_up = 0
         self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
-        """Failed operations of the current chunk: index, kind and error. Their times are known at its end."""
+        """Failed operations of the current chunk: index, kind and error. Their times are known later."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -177,7 +177,7 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Store the rows of a chunk of gets and replaces in shared memory; return the slots of the rows."""
+        """Announce in shared memory which rows a chunk reads and writes; return the slots of the rows."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -269,7 +269,7 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""If transactions write several rows, one in this number of gets reads both keys of a pair."""
+"""If transactions write several rows, a quarter of the gets read two rows that are written together."""
 
 
 class TransactionSource(KeyValueSource):
