@@ -83,13 +83,11 @@ class _WideFlow(Flow):
         if escapes:
             for name in self._names_in_calls(call.line):
                 self._kinds_by_name.setdefault(name, _ROW)
-        self._follow()
+            self._follow()
 
-    def _follow(self) -> None:
-        for _ in range(2):
-            for node in nodes(self._scope):
-                self._assign(node)
-                self._assign_in_branch(node)
+    def _assign(self, node: ast.AST) -> None:
+        super()._assign(node)
+        self._assign_in_branch(node)
 
     def _names_in_calls(self, line: int) -> Iterator[str]:
         for node in nodes(self._scope):

@@ -169,7 +169,10 @@ class Flow:
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
         self.other = False
         """Whether a check was found of columns that the query reads and the write does not change."""
-        # Two passes, because code in a loop may use a value that a later line sets.
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find the variables with the result, in two passes: a loop may use what a later line sets."""
         for _ in range(2):
             for node in nodes(self._scope):
                 self._assign(node)
