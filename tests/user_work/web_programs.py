@@ -346,6 +346,23 @@ def number_through_a_helper_wrong(file: str) -> None:
         _run(connection, "INSERT INTO invoice (number) VALUES (?)", number)
 
 
+class _Numbers:
+    last = 0
+
+
+def _load(connection: sqlite3.Connection, numbers: _Numbers) -> None:
+    row = connection.execute("SELECT number FROM invoice ORDER BY number DESC LIMIT 1").fetchone()
+    numbers.last = row["number"] if row else 0
+
+
+def number_stored_by_a_helper_wrong(file: str) -> None:
+    with opened(file) as connection:
+        numbers = _Numbers()
+        _load(connection, numbers)
+        number = numbers.last + 1
+        connection.execute("INSERT INTO invoice (number) VALUES (?)", (number,))
+
+
 def plan_by_match_wrong(file: str) -> None:
     with opened(file) as connection:
         match connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()["plan"]:
