@@ -69,7 +69,7 @@ def measured(case: Case, folder: Path) -> Trial:
     for _ in range(ATTEMPTS):
         place = Path(mkdtemp(dir=folder))
         holder = Holder(place, case)
-        trial = bench(place, observer=holder).runner.flawless(case, 0)
+        trial = bench(place, observer=holder).runner.run_valid(case, 0)
         for thread in holder.threads:
             thread.join()
         assert holder.held == len(holder.threads) > 0
