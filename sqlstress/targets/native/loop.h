@@ -177,7 +177,7 @@ typedef struct {
 typedef struct {
     Sql sql;
     int in_transaction, code;
-    int64_t count, longest, waits[MOST_WAITS]; /* waits: those of the last failures */
+    int64_t count, longest, waits[MOST_WAITS]; /* waits: of the last failures, in ns */
 } Refusal;
 
 typedef struct Store Store;
@@ -219,7 +219,7 @@ typedef struct {
     uint8_t *written;
     int64_t keys, slots, step;
     int worker, workers;
-    const int64_t *lasts; /* the `last` of worker 1 */
+    const int64_t *lasts; /* the `last` (last write to each slot) of worker 1 */
     int64_t stride; /* distance from one worker's `last` to the next worker's, in words */
 } Acks;
 

@@ -124,8 +124,8 @@ void reads_pair(Reads *reads, const PairRead *pair, int batch) {
     if (reads->torn_kept < EXAMPLES) reads->torn_examples[reads->torn_kept++] = *pair;
 }
 
-/* Return the upper half of the number as a 32-bit float: 128 bins for every power of two. Source:
- * statistics/histogram.py. */
+/* Return the histogram's bin of a latency: the upper 16 bits of the latency as a 32-bit float. This makes 128 bins
+ * for every power of two. Source: statistics/histogram.py. */
 int latency_bucket(int64_t ns) {
     float rounded = (float)(double)ns;
     uint32_t bits;
@@ -158,8 +158,8 @@ static void count(Tally *tally, int kind, int64_t ns) {
     if (ns > tally->largest[kind]) tally->largest[kind] = ns;
 }
 
-/* Count an operation in its bin, an interval of the window. Operations end in order, so it is nearly always the last
- * bin in use. */
+/* Count an operation in its bin, an interval of the window. Operations end in order, so this is nearly always
+ * the last bin in use. */
 static void fill_bin(Tally *tally, int64_t end) {
     int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* end of the last bin in use */
     if (end >= last) {
