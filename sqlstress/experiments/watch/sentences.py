@@ -218,7 +218,7 @@ class CheckpointShare(NamedTuple):
 
     process: str
     share: float
-    """Share of the samples in which it held the lock, from 0 to 1."""
+    """Share of the samples in which the process held the lock, from 0 to 1."""
     longest_ns: float
 
 
