@@ -233,7 +233,7 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Record how many transactions of the dead `writers` were found: these must be found again later.
+        """Record the numbers of transactions found for the dead `writers`: later rounds must find them again.
 
         Return the number of found transactions that had not been acknowledged.
         """

@@ -115,7 +115,7 @@ An open connection may prevent an exclusive lock that a writer needs.
 class KillRound:
     """One round of a crash test: it kills all writers, and examines the files."""
 
-    def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
+    def __init__(self, database: CrashDatabase, victims: Victims, strike: KillPlan, pulse: Pulse) -> None:
         self.fallen: str | None = None
         """Reason why a writer ended by itself; None if no writer did."""
         self.verdicts: list[Verdict] = []
@@ -224,7 +224,7 @@ HELD_SHARE = 0.5
 """Share of the rounds in which examining connections stay open: closing them would remove the WAL."""
 
 
-class Strike(NamedTuple):
+class KillPlan(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
@@ -241,11 +241,11 @@ class Strike(NamedTuple):
     """Whether the examining connections stay open until the writers begin."""
 
 
-def draw(seed: int, number: int, writers: int) -> Strike:
+def draw(seed: int, number: int, writers: int) -> KillPlan:
     """Return a random plan of the kills in round `number`. An equal seed gives an equal plan."""
     random = Random(f"{seed}:strike:{number}")
     opening = random.random() < OPENING_SHARE
-    return Strike(
+    return KillPlan(
         opening=opening,
         after_s=random.uniform(0.0, OPENING_S if opening else LONGEST_S),
         order=tuple(random.sample(range(1, writers + 1), writers)),
