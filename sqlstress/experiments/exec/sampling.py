@@ -1,6 +1,6 @@
 """Samples of the open files of running commands, from /proc on Linux. No file of the database is opened.
 
-They show the time with the database open, the use of the original of a copy, and signs of lost locks.
+The samples show the time with the database open, the use of a copy's original, and signs of lost locks.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OpenFileSampler:
 
     _signs: LockSigns
     _wals: DeletedWals
-    """Signs in the samples; both attributes are missing if the system has no /proc."""
+    """Signs in the samples. `_signs` and `_wals` are not set without samples (no file, or no /proc)."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
         """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
@@ -115,8 +115,10 @@ def open_files_of(pid: int) -> list[OpenFile]:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples without a lock that are a sign: a program that opens the database again and
-again may release its lock within a sample."""
+"""Number of consecutive samples without a lock that count as a sign of lost locks.
+
+Fewer samples prove nothing: a program that often reopens the database may release its lock during a sample.
+"""
 
 
 class LockSigns:
@@ -178,7 +180,7 @@ class LockSigns:
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
         """Return whether a process locks the database.
 
-        True also if it closed the descriptor `number` of the file `path` during this check.
+        Also return True if the process closed the descriptor `number` of the file `path` during this check.
         """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
@@ -206,7 +208,7 @@ class LockSigns:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 
     def observations(self) -> list[PlainObservation]:
-        """Return the signs; for two libraries with all program files of the process, one per line."""
+        """Return the signs. Signs of two libraries list all program files of the process, one per line."""
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:
@@ -248,7 +250,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the numbers of users: with and without a lock, and with and without a later write."""
+        """Return the number of users of a deleted WAL, by lock on the database and write after deletion."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))

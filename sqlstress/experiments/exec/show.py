@@ -227,7 +227,7 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
             transaction="none" if error.statement == "begin" else None,
             holder="this process" if error.alone else None,
         )
-    # The table goes from special causes to usual ones.
+    # `diagnose` lists special causes before usual causes.
     usual_first = reversed(diagnose(error.code, facts).possible)
     return [f"{rule.cause} {rule.cure}" for rule in islice(usual_first, MAX_CAUSES)]
 
