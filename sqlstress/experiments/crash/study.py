@@ -21,7 +21,8 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import READY_PER_WORKER_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
+from sqlstress.experiments.crash.database import CrashDatabase, Remains
+from sqlstress.experiments.crash.proof import AcknowledgedRecords
 from sqlstress.experiments.crash.spec import SURVIVORS, CrashSelection, Kills
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
