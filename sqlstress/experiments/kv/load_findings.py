@@ -24,7 +24,7 @@ from sqlstress.experiments.kv.spec import USUAL_BUSY_TIMEOUT_S, companion_names
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
@@ -236,7 +236,7 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 def _count_longer_waits(run: Run) -> int:
     """Return the number of a run's operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
-    least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
+    least, number = bin_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     # In WAL mode readers wait for no lock.
     unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
     for trial in run.valid:

@@ -231,7 +231,7 @@ void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Read
 /* record.c: counts of the operations that end inside the window. */
 
 #define MOST_BINS 600
-#define LATENCY_BUCKETS (0x7f7f + 1)
+#define LATENCY_BINS (0x7f7f + 1)
 
 typedef struct {
     int64_t opens, closes, bin_ns;
@@ -247,7 +247,7 @@ typedef struct {
 int tally_open(Tally *tally);
 void tally_close(Tally *tally);
 void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const int64_t *ends, int done);
-int latency_bucket(int64_t ns);
+int latency_bin(int64_t ns);
 
 /* proof.c: the check whether all rows of a bucket are right. */
 

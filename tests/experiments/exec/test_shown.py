@@ -16,7 +16,7 @@ from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
 from sqlstress.show.text import report_text
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS, OURS, UNKNOWN
 from sqlstress.user_work.options import Data
@@ -105,7 +105,7 @@ def explained(
 ) -> list[str]:
     """Return the findings on a case whose commands printed messages and failed after a time."""
     run = example_report().runs[0]
-    latency = Latency.from_buckets({bucket_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
+    latency = Latency.from_buckets({bin_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
     traits = {"source": source, "statement": statement_in(source)}
     sightings = tuple(Sighting(STDERR, message, 9, message, traits) for message in messages)
     if loss:
