@@ -127,7 +127,7 @@ class KillRound:
         self._finished = 0
 
     def kill(self) -> None:
-        """Start the writers and kill them: all together, or one writer first and the others later."""
+        """Let the writers begin, and kill them: all together, or one writer first and the others later."""
         victims, strike = self._victims, self._strike
         victims.call()
         failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(strike.order), self._pulse)
