@@ -1,7 +1,7 @@
 """Programs in the style of libraries that use SQLite: each function makes the statements of one call. Names
 of functions with a race end with `wrong`.
 
-Each function gets the path of a database with SCHEMA, and makes its own connections.
+Each function gets a connection to a database with SCHEMA, or its path.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import datetime
@@ -26,6 +26,7 @@ from sqlalchemy import Integer, create_engine, update
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from tests.a_library import Dictionary
+from tests.user_work.programs import programs_of
 
 SCHEMA = """
 CREATE TABLE item (key TEXT PRIMARY KEY, value TEXT);
@@ -88,9 +89,8 @@ def _increment(connection: sqlite3.Connection) -> None:
     connection.execute("-- one more\nREPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
-def dict_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _increment(connection)
+def dict_wrong(connection: sqlite3.Connection) -> None:
+    _increment(connection)
 
 
 def dict_in_python_transaction_wrong(file: str) -> None:
@@ -103,10 +103,9 @@ def dict_immediate(file: str) -> None:
         _increment(connection)
 
 
-def dict_default_if_missing(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT value FROM item WHERE key = 'new'").fetchone():
-            connection.execute("INSERT OR REPLACE INTO item VALUES ('new', 'default')")
+def dict_default_if_missing(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT value FROM item WHERE key = 'new'").fetchone():
+        connection.execute("INSERT OR REPLACE INTO item VALUES ('new', 'default')")
 
 
 # A queue, with sqlite3 and with apsw.
@@ -132,42 +131,36 @@ def pop_returning(file: str) -> None:
         list(connection.execute(f"DELETE FROM job WHERE id = ({FIRST}) RETURNING id"))
 
 
-def pop_counted(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute(FIRST).fetchone()
-        if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
-            connection.execute("INSERT INTO hit VALUES ('popped', 0)")
+def pop_counted(connection: sqlite3.Connection) -> None:
+    row = connection.execute(FIRST).fetchone()
+    if connection.execute("DELETE FROM job WHERE id = ?", row).rowcount == 1:
+        connection.execute("INSERT INTO hit VALUES ('popped', 0)")
 
 
-def pop_refused_by_a_library(file: str) -> None:
-    with opened(file) as connection:
-        (job,) = Dictionary(connection).popitem()
-        assert job
+def pop_refused_by_a_library(connection: sqlite3.Connection) -> None:
+    (job,) = Dictionary(connection).popitem()
+    assert job
 
 
-def worked_before_it_is_refused_by_a_library_wrong(file: str) -> None:
-    with opened(file) as connection:
-        Dictionary(connection).work(bool)
+def worked_before_it_is_refused_by_a_library_wrong(connection: sqlite3.Connection) -> None:
+    Dictionary(connection).work(bool)
 
 
-def pop_counted_by_a_library_wrong(file: str) -> None:
-    with opened(file) as connection:
-        (job,) = Dictionary(connection).popitem_and_count()
-        assert job
+def pop_counted_by_a_library_wrong(connection: sqlite3.Connection) -> None:
+    (job,) = Dictionary(connection).popitem_and_count()
+    assert job
 
 
-def claim_wrong(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute(FIRST).fetchone()
-        connection.execute("UPDATE job SET status = 'running', worker = 'me' WHERE id = ?", row)
+def claim_wrong(connection: sqlite3.Connection) -> None:
+    row = connection.execute(FIRST).fetchone()
+    connection.execute("UPDATE job SET status = 'running', worker = 'me' WHERE id = ?", row)
 
 
-def claim_and_finish(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute(FIRST).fetchone()
-        claim = "UPDATE job SET status = 'running' WHERE id = ? AND status = 'new'"
-        if connection.execute(claim, row).rowcount:
-            connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
+def claim_and_finish(connection: sqlite3.Connection) -> None:
+    row = connection.execute(FIRST).fetchone()
+    claim = "UPDATE job SET status = 'running' WHERE id = ? AND status = 'new'"
+    if connection.execute(claim, row).rowcount:
+        connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
 
 
 def claim_in_transaction_and_finish(file: str) -> None:
@@ -178,33 +171,30 @@ def claim_in_transaction_and_finish(file: str) -> None:
         connection.execute("UPDATE job SET status = 'done' WHERE id = ?", row)
 
 
-def claim_and_count_tries_wrong(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT id FROM product WHERE name = 'pen'").fetchone()
-        claim = "UPDATE product SET name = 'mine', version = version + 1 WHERE id = ?"
-        connection.execute(claim, row)
+def claim_and_count_tries_wrong(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT id FROM product WHERE name = 'pen'").fetchone()
+    claim = "UPDATE product SET name = 'mine', version = version + 1 WHERE id = ?"
+    connection.execute(claim, row)
 
 
 # A read transaction is open for as long as a query.
 
 
-def claim_while_the_query_is_open(file: str) -> None:
-    with opened(file) as connection:
-        query = connection.execute("SELECT id FROM job WHERE status = 'new'")
-        row = next(query)
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
-        connection.execute("COMMIT")
+def claim_while_the_query_is_open(connection: sqlite3.Connection) -> None:
+    query = connection.execute("SELECT id FROM job WHERE status = 'new'")
+    row = next(query)
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
+    connection.execute("COMMIT")
 
 
-def claim_when_the_query_has_ended_wrong(file: str) -> None:
-    with opened(file) as connection:
-        query = connection.execute("SELECT id FROM job WHERE status = 'new'")
-        row = next(query)
-        query.close()
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
-        connection.execute("COMMIT")
+def claim_when_the_query_has_ended_wrong(connection: sqlite3.Connection) -> None:
+    query = connection.execute("SELECT id FROM job WHERE status = 'new'")
+    row = next(query)
+    query.close()
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE job SET status = 'running' WHERE id = ?", row)
+    connection.execute("COMMIT")
 
 
 # A row that a call has claimed, or created, belongs to the call until it releases the row.
@@ -224,17 +214,15 @@ def claimed_read_again_and_finished(file: str) -> None:
         _seen_and_done(connection, job)
 
 
-def claimed_by_returning_and_finished(file: str) -> None:
-    with opened(file) as connection:
-        claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
-        ((job,),) = connection.execute(claim).fetchall()
-        _seen_and_done(connection, job)
+def claimed_by_returning_and_finished(connection: sqlite3.Connection) -> None:
+    claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
+    ((job,),) = connection.execute(claim).fetchall()
+    _seen_and_done(connection, job)
 
 
-def claimed_one_and_finished_another_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(f"UPDATE job SET status = 'running' WHERE id = ({FIRST})")
-        _seen_and_done(connection, 9)
+def claimed_one_and_finished_another_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(f"UPDATE job SET status = 'running' WHERE id = ({FIRST})")
+    _seen_and_done(connection, 9)
 
 
 def sold_and_read_again_wrong(file: str) -> None:
@@ -246,109 +234,97 @@ def sold_and_read_again_wrong(file: str) -> None:
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock + 1,))
 
 
-def compared_once_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        compared = "UPDATE product SET stock = ? WHERE id = 1 AND stock = ?"
-        connection.execute(compared, (stock - 1, stock))
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock + 1,))
+def compared_once_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    compared = "UPDATE product SET stock = ? WHERE id = 1 AND stock = ?"
+    connection.execute(compared, (stock - 1, stock))
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock + 1,))
 
 
-def made_read_and_changed(file: str) -> None:
-    with opened(file) as connection:
-        made = connection.execute("INSERT INTO person (name, seen) VALUES ('Bea', 0)").lastrowid
-        ((seen,),) = connection.execute("SELECT seen FROM person WHERE id = ?", (made,))
-        connection.execute("UPDATE person SET seen = ? WHERE id = ?", (seen + 1, made))
+def made_read_and_changed(connection: sqlite3.Connection) -> None:
+    made = connection.execute("INSERT INTO person (name, seen) VALUES ('Bea', 0)").lastrowid
+    ((seen,),) = connection.execute("SELECT seen FROM person WHERE id = ?", (made,))
+    connection.execute("UPDATE person SET seen = ? WHERE id = ?", (seen + 1, made))
 
 
-def made_if_missing_and_changed_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT OR IGNORE INTO tag VALUES ('a-longer-name', 0)")
-        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'a-longer-name'")
-        connection.execute("UPDATE tag SET n = ? WHERE name = 'a-longer-name'", (n + 1,))
+def made_if_missing_and_changed_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT OR IGNORE INTO tag VALUES ('a-longer-name', 0)")
+    ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'a-longer-name'")
+    connection.execute("UPDATE tag SET n = ? WHERE name = 'a-longer-name'", (n + 1,))
 
 
 # Locks: a row that all calls lock and unlock, or a file.
 
 
-def row_lock(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
-        _increment(connection)
-        connection.execute("DELETE FROM held WHERE name = 'hits'")
+def row_lock(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+    _increment(connection)
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
-def row_lock_in_the_same_table(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT INTO item VALUES ('lock', 'me')")
-        _increment(connection)
-        connection.execute("DELETE FROM item WHERE key = 'lock'")
+def row_lock_in_the_same_table(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO item VALUES ('lock', 'me')")
+    _increment(connection)
+    connection.execute("DELETE FROM item WHERE key = 'lock'")
 
 
-def row_lock_by_owner(file: str) -> None:
-    with opened(file) as connection:
-        take = "UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL"
-        assert connection.execute(take).rowcount
-        _increment(connection)
-        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+def row_lock_by_owner(connection: sqlite3.Connection) -> None:
+    take = "UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL"
+    assert connection.execute(take).rowcount
+    _increment(connection)
+    connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
 TAKE = "INSERT OR IGNORE INTO held VALUES ('hits', 'me')"
 
 
-def row_lock_counted(file: str) -> None:
-    with opened(file) as connection:
-        while not connection.execute(TAKE).rowcount:
-            time.sleep(0.01)
+def row_lock_counted(connection: sqlite3.Connection) -> None:
+    while not connection.execute(TAKE).rowcount:
+        time.sleep(0.01)
+    _increment(connection)
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_of_a_library(connection: sqlite3.Connection) -> None:
+    Dictionary(connection).lock()
+    _increment(connection)
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_read_again(connection: sqlite3.Connection) -> None:
+    connection.execute(TAKE)
+    if connection.execute("SELECT owner FROM held WHERE name = 'hits'").fetchone() == ("me",):
         _increment(connection)
         connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-
-def row_lock_of_a_library(file: str) -> None:
-    with opened(file) as connection:
-        Dictionary(connection).lock()
-        _increment(connection)
-        connection.execute("DELETE FROM held WHERE name = 'hits'")
-
-
-def row_lock_read_again(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(TAKE)
-        if connection.execute("SELECT owner FROM held WHERE name = 'hits'").fetchone() == ("me",):
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
 def _is_won(cursor: sqlite3.Cursor) -> bool:
     return cursor.rowcount == 1
 
 
-def row_lock_counted_by_a_helper(file: str) -> None:
-    with opened(file) as connection:
-        if _is_won(connection.execute(TAKE)):
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
+def row_lock_counted_by_a_helper(connection: sqlite3.Connection) -> None:
+    if _is_won(connection.execute(TAKE)):
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
 CHANGES = "SELECT changes()"
 
 
-def row_lock_counted_by_sqlite(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(TAKE)
-        if connection.execute(CHANGES).fetchone() == (1,):
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
+def row_lock_counted_by_sqlite(connection: sqlite3.Connection) -> None:
+    connection.execute(TAKE)
+    if connection.execute(CHANGES).fetchone() == (1,):
+        _increment(connection)
+        connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
-def row_lock_seen_by_the_query(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
-        query = "SELECT value FROM item, held WHERE key = 'hits' AND name = 'free' AND owner = 'me'"
-        if found := connection.execute(query).fetchone():
-            connection.execute("UPDATE item SET value = ? WHERE key = 'hits'", (str(int(found[0]) + 1),))
-            connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+def row_lock_seen_by_the_query(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
+    query = "SELECT value FROM item, held WHERE key = 'hits' AND name = 'free' AND owner = 'me'"
+    if found := connection.execute(query).fetchone():
+        connection.execute("UPDATE item SET value = ? WHERE key = 'hits'", (str(int(found[0]) + 1),))
+        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
 
 
 async def _take(connection: sqlite3.Connection) -> sqlite3.Cursor:
@@ -381,65 +357,57 @@ def _finished(file: str, insert: str, key: str) -> None:
         connection.execute("UPDATE item SET value = 'done' WHERE key = ?", (key,))
 
 
-def row_lock_that_nobody_sees_won_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(TAKE)
+def row_lock_that_nobody_sees_won_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(TAKE)
+    _increment(connection)
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
+
+
+def row_lock_by_an_owner_that_nobody_sees_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
+    _increment(connection)
+    connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+
+
+def row_lock_overwritten_wrong(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT 1 FROM held WHERE name = 'hits'").fetchone():
+        connection.execute("REPLACE INTO held VALUES ('hits', 'me')")
         _increment(connection)
         connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
-def row_lock_by_an_owner_that_nobody_sees_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("UPDATE held SET owner = 'me' WHERE name = 'free' AND owner IS NULL")
-        _increment(connection)
-        connection.execute("UPDATE held SET owner = NULL WHERE name = 'free'")
+def row_lock_taken_too_late_wrong(connection: sqlite3.Connection) -> None:
+    ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+    connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
 
 
-def row_lock_overwritten_wrong(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT 1 FROM held WHERE name = 'hits'").fetchone():
-            connection.execute("REPLACE INTO held VALUES ('hits', 'me')")
-            _increment(connection)
-            connection.execute("DELETE FROM held WHERE name = 'hits'")
+def row_lock_given_back_too_early_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO held VALUES ('hits', 'me')")
+    ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
+    connection.execute("DELETE FROM held WHERE name = 'hits'")
+    connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
 
 
-def row_lock_taken_too_late_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
-        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
-        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
-        connection.execute("DELETE FROM held WHERE name = 'hits'")
+def row_of_each_call_wrong(connection: sqlite3.Connection) -> None:
+    name = uuid.uuid4().hex
+    connection.execute("INSERT INTO held VALUES (?, 'me')", (name,))
+    _increment(connection)
+    connection.execute("DELETE FROM held WHERE name = ?", (name,))
 
 
-def row_lock_given_back_too_early_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT INTO held VALUES ('hits', 'me')")
-        ((value,),) = connection.execute("SELECT value FROM item WHERE key = 'hits'")
-        connection.execute("DELETE FROM held WHERE name = 'hits'")
-        connection.execute("REPLACE INTO item VALUES ('hits', ?)", (int(value) + 1,))
+def numbered_row_of_each_call_wrong(connection: sqlite3.Connection) -> None:
+    number = connection.execute("INSERT INTO job (status) VALUES ('mine')").lastrowid
+    _increment(connection)
+    connection.execute("DELETE FROM job WHERE id = ?", (number,))
 
 
-def row_of_each_call_wrong(file: str) -> None:
-    with opened(file) as connection:
-        name = uuid.uuid4().hex
-        connection.execute("INSERT INTO held VALUES (?, 'me')", (name,))
-        _increment(connection)
-        connection.execute("DELETE FROM held WHERE name = ?", (name,))
-
-
-def numbered_row_of_each_call_wrong(file: str) -> None:
-    with opened(file) as connection:
-        number = connection.execute("INSERT INTO job (status) VALUES ('mine')").lastrowid
-        _increment(connection)
-        connection.execute("DELETE FROM job WHERE id = ?", (number,))
-
-
-def job_of_each_call_wrong(file: str) -> None:
-    with opened(file) as connection:
-        claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
-        ((job,),) = connection.execute(claim).fetchall()
-        _increment(connection)
-        connection.execute("UPDATE job SET status = 'done' WHERE id = ?", (job,))
+def job_of_each_call_wrong(connection: sqlite3.Connection) -> None:
+    claim = f"UPDATE job SET status = 'running' WHERE id = ({FIRST}) RETURNING id"
+    ((job,),) = connection.execute(claim).fetchall()
+    _increment(connection)
+    connection.execute("UPDATE job SET status = 'done' WHERE id = ?", (job,))
 
 
 @contextmanager
@@ -475,18 +443,16 @@ def file_lock_for_reading_only_wrong(file: str) -> None:
 # Counted, numbered, booked: an INSERT that depends on present rows.
 
 
-def limit_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM hit WHERE client = 'a' AND time > 5")
-        if number < 10:
-            connection.execute("INSERT INTO hit VALUES ('a', 6)")
+def limit_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM hit WHERE client = 'a' AND time > 5")
+    if number < 10:
+        connection.execute("INSERT INTO hit VALUES ('a', 6)")
 
 
-def limit_in_one_statement(file: str) -> None:
-    with opened(file) as connection:
-        used = "SELECT count(*) FROM hit WHERE client = 'a' AND time > 5"
-        connection.execute(used).fetchone()  # for a message
-        connection.execute(f"INSERT INTO hit SELECT 'a', 6 WHERE ({used}) < 10")
+def limit_in_one_statement(connection: sqlite3.Connection) -> None:
+    used = "SELECT count(*) FROM hit WHERE client = 'a' AND time > 5"
+    connection.execute(used).fetchone()  # for a message
+    connection.execute(f"INSERT INTO hit SELECT 'a', 6 WHERE ({used}) < 10")
 
 
 def _limit_after_removing(connection: sqlite3.Connection) -> None:
@@ -496,9 +462,8 @@ def _limit_after_removing(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO hit VALUES ('a', 6)")
 
 
-def limit_with_old_ones_removed_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _limit_after_removing(connection)
+def limit_with_old_ones_removed_wrong(connection: sqlite3.Connection) -> None:
+    _limit_after_removing(connection)
 
 
 def limit_with_old_ones_removed_immediate(file: str) -> None:
@@ -509,40 +474,35 @@ def limit_with_old_ones_removed_immediate(file: str) -> None:
 # A count, then a row deleted by its key: only a check of the count makes it a race.
 
 
-def last_one_stays_wrong(file: str) -> None:
-    with opened(file) as connection:
-        if connection.execute("SELECT count(*) FROM job WHERE status = 'new'").fetchone()[0] > 1:
-            connection.execute("DELETE FROM job WHERE id = 1")
-
-
-def last_one_raises_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM job")
-        if number <= 1:
-            raise ValueError("the last job stays")
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("DELETE FROM job WHERE id = 1")
-
-
-def lowest_is_deleted_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((lowest,),) = connection.execute("SELECT min(id) FROM job")
-        connection.execute("DELETE FROM job WHERE id = ?", (lowest,))
-
-
-def oldest_beyond_a_count_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM job")
-        oldest = "SELECT id FROM job ORDER BY id LIMIT ?"
-        connection.execute(f"DELETE FROM job WHERE id IN ({oldest})", (number - 1,))
-
-
-def count_is_shown_and_a_row_deleted(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM job")
+def last_one_stays_wrong(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT count(*) FROM job WHERE status = 'new'").fetchone()[0] > 1:
         connection.execute("DELETE FROM job WHERE id = 1")
-        _show(f"1 of {number} was deleted")
+
+
+def last_one_raises_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM job")
+    if number <= 1:
+        raise ValueError("the last job stays")
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM job WHERE id = 1")
+
+
+def lowest_is_deleted_wrong(connection: sqlite3.Connection) -> None:
+    ((lowest,),) = connection.execute("SELECT min(id) FROM job")
+    connection.execute("DELETE FROM job WHERE id = ?", (lowest,))
+
+
+def oldest_beyond_a_count_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM job")
+    oldest = "SELECT id FROM job ORDER BY id LIMIT ?"
+    connection.execute(f"DELETE FROM job WHERE id IN ({oldest})", (number - 1,))
+
+
+def count_is_shown_and_a_row_deleted(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM job")
+    connection.execute("DELETE FROM job WHERE id = 1")
+    _show(f"1 of {number} was deleted")
 
 
 def sum_is_shown_and_a_row_deleted(file: str) -> None:
@@ -562,58 +522,50 @@ def _show(text: str) -> None:
     """Stand for a page or a log that shows a text."""
 
 
-def number_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket")
-        connection.execute("INSERT INTO ticket VALUES (?, 'broken')", (number,))
+def number_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM ticket")
+    connection.execute("INSERT INTO ticket VALUES (?, 'broken')", (number,))
 
 
 NEXT = "(SELECT coalesce(max(number), 0) + 1 FROM ticket)"
 
 
-def numbered_in_sql(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute(f"SELECT {NEXT}").fetchone()  # for a message
-        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, 'broken')")
+def numbered_in_sql(connection: sqlite3.Connection) -> None:
+    connection.execute(f"SELECT {NEXT}").fetchone()  # for a message
+    connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, 'broken')")
 
 
-def numbered_in_sql_with_the_last_text_wrong(file: str) -> None:
-    with opened(file) as connection:
-        last = connection.execute("SELECT text FROM ticket ORDER BY number DESC LIMIT 1").fetchone()
-        text = "1" if last is None else str(int(last[0]) + 1)
-        connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, ?)", (text,))
+def numbered_in_sql_with_the_last_text_wrong(connection: sqlite3.Connection) -> None:
+    last = connection.execute("SELECT text FROM ticket ORDER BY number DESC LIMIT 1").fetchone()
+    text = "1" if last is None else str(int(last[0]) + 1)
+    connection.execute(f"INSERT INTO ticket VALUES ({NEXT}, ?)", (text,))
 
 
-def book_where_none_is(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT * FROM booking WHERE room = 'r'").fetchone():
-            free = "WHERE NOT EXISTS (SELECT 1 FROM booking WHERE room = 'r')"
-            connection.execute(f"INSERT INTO booking SELECT 'r', 'd' {free}")
+def book_where_none_is(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT * FROM booking WHERE room = 'r'").fetchone():
+        free = "WHERE NOT EXISTS (SELECT 1 FROM booking WHERE room = 'r')"
+        connection.execute(f"INSERT INTO booking SELECT 'r', 'd' {free}")
 
 
-def number_that_is_unique(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
-        connection.execute("INSERT INTO numbered VALUES (?, 'broken')", (number,))
+def number_that_is_unique(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
+    connection.execute("INSERT INTO numbered VALUES (?, 'broken')", (number,))
 
 
-def book_wrong(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT 1 FROM booking WHERE room = 'r' AND day = 'd'").fetchone():
-            connection.execute("INSERT INTO booking VALUES ('r', 'd')")
+def book_wrong(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT 1 FROM booking WHERE room = 'r' AND day = 'd'").fetchone():
+        connection.execute("INSERT INTO booking VALUES ('r', 'd')")
 
 
-def book_exists_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((taken,),) = connection.execute("SELECT EXISTS (SELECT 1 FROM booking WHERE room = 'r')")
-        if not taken:
-            connection.execute("INSERT INTO booking VALUES ('r', 'd')")
+def book_exists_wrong(connection: sqlite3.Connection) -> None:
+    ((taken,),) = connection.execute("SELECT EXISTS (SELECT 1 FROM booking WHERE room = 'r')")
+    if not taken:
+        connection.execute("INSERT INTO booking VALUES ('r', 'd')")
 
 
-def book_unique(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT 1 FROM seat WHERE name = '12A'").fetchone():
-            connection.execute("INSERT OR IGNORE INTO seat VALUES ('12A', 'Anna')")
+def book_unique(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT 1 FROM seat WHERE name = '12A'").fetchone():
+        connection.execute("INSERT OR IGNORE INTO seat VALUES ('12A', 'Anna')")
 
 
 def popped_and_counted_by_peewee(file: str) -> None:
@@ -623,18 +575,16 @@ def popped_and_counted_by_peewee(file: str) -> None:
         assert gone == 1
 
 
-def own_row_changed(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT INTO item VALUES ('b2f7c1', '')")
-        connection.execute("SELECT value FROM item WHERE key = 'b2f7c1'").fetchone()
-        connection.execute("UPDATE item SET value = 'ready' WHERE key = 'b2f7c1'")
+def own_row_changed(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO item VALUES ('b2f7c1', '')")
+    connection.execute("SELECT value FROM item WHERE key = 'b2f7c1'").fetchone()
+    connection.execute("UPDATE item SET value = 'ready' WHERE key = 'b2f7c1'")
 
 
-def migrates_and_fills(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT value FROM item").fetchall()
-        connection.execute("REPLACE INTO item VALUES ('version', '2')")
-        connection.execute("CREATE UNIQUE INDEX IF NOT EXISTS one_value ON item (value)")
+def migrates_and_fills(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT value FROM item").fetchall()
+    connection.execute("REPLACE INTO item VALUES ('version', '2')")
+    connection.execute("CREATE UNIQUE INDEX IF NOT EXISTS one_value ON item (value)")
 
 
 # Object mappers.
@@ -742,11 +692,10 @@ def saved_with_a_name_that_changes_wrong(file: str) -> None:
     _seen_and_saved(file, "!")
 
 
-def saved_with_what_a_trigger_counts_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((name, n),) = connection.execute("SELECT name, n FROM watched WHERE id = 1")
-        connection.execute("UPDATE watched SET name = ?, n = ? WHERE id = 1", (name, n))
-        connection.execute("INSERT INTO seen VALUES (1)")
+def saved_with_what_a_trigger_counts_wrong(connection: sqlite3.Connection) -> None:
+    ((name, n),) = connection.execute("SELECT name, n FROM watched WHERE id = 1")
+    connection.execute("UPDATE watched SET name = ?, n = ? WHERE id = 1", (name, n))
+    connection.execute("INSERT INTO seen VALUES (1)")
 
 
 def _hit(file: str, changed: object) -> None:
@@ -767,18 +716,16 @@ def hit_and_a_time_to_come(file: str) -> None:
     _hit(file, time.time() + 60)
 
 
-def hit_and_a_later_time_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
-        later = (changed + 60,)
-        connection.execute("UPDATE page SET hits = hits + 1, changed = ? WHERE id = 1", later)
+def hit_and_a_later_time_wrong(connection: sqlite3.Connection) -> None:
+    ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
+    later = (changed + 60,)
+    connection.execute("UPDATE page SET hits = hits + 1, changed = ? WHERE id = 1", later)
 
 
-def time_alone_decides_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
-        if changed < time.time() - 60:
-            connection.execute("UPDATE page SET changed = ? WHERE id = 1", (time.time(),))
+def time_alone_decides_wrong(connection: sqlite3.Connection) -> None:
+    ((changed,),) = connection.execute("SELECT changed FROM page WHERE id = 1")
+    if changed < time.time() - 60:
+        connection.execute("UPDATE page SET changed = ? WHERE id = 1", (time.time(),))
 
 
 # Read, compute, write back.
@@ -797,17 +744,15 @@ def settings_in_sql(file: str) -> None:
         connection.execute("UPDATE settings SET text = json_set(text, '$.n', 7) WHERE id = 1")
 
 
-def upsert_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
-        upsert = "INSERT INTO tag VALUES ('red', ?) ON CONFLICT (name) DO UPDATE SET n = excluded.n"
-        connection.execute(upsert, (n + 1,))
+def upsert_wrong(connection: sqlite3.Connection) -> None:
+    ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+    upsert = "INSERT INTO tag VALUES ('red', ?) ON CONFLICT (name) DO UPDATE SET n = excluded.n"
+    connection.execute(upsert, (n + 1,))
 
 
-def upsert_in_sql(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT n FROM tag WHERE name = 'red'").fetchall()
-        connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+def upsert_in_sql(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT n FROM tag WHERE name = 'red'").fetchall()
+    connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
 
 
 def _replaced(connection: sqlite3.Connection, stock: str) -> None:
@@ -815,30 +760,26 @@ def _replaced(connection: sqlite3.Connection, stock: str) -> None:
     connection.execute(f"REPLACE INTO product VALUES (1, {stock}, {name}, 1)")
 
 
-def replaced_under_its_old_name_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        _replaced(connection, str(stock - 1))
+def replaced_under_its_old_name_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    _replaced(connection, str(stock - 1))
 
 
-def replaced_in_sql(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT stock FROM product WHERE id = 1").fetchall()
-        _replaced(connection, "(SELECT stock - 1 FROM product WHERE id = 1)")
+def replaced_in_sql(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT stock FROM product WHERE id = 1").fetchall()
+    _replaced(connection, "(SELECT stock - 1 FROM product WHERE id = 1)")
 
 
-def version_counted_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        counted = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1"
-        connection.execute(counted, (stock - 1,))
+def version_counted_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    counted = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1"
+    connection.execute(counted, (stock - 1,))
 
 
-def version_compared(file: str) -> None:
-    with opened(file) as connection:
-        ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
-        compared = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
-        connection.execute(compared, (stock - 1, version))
+def version_compared(connection: sqlite3.Connection) -> None:
+    ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
+    compared = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
+    connection.execute(compared, (stock - 1, version))
 
 
 def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
@@ -852,37 +793,32 @@ def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
     connection.execute("COMMIT")
 
 
-def token_compared_and_renewed(file: str) -> None:
-    with opened(file) as connection:
-        _sold_if_token_is(connection, "UPDATE item SET value = value + 1 WHERE key = 'hits'")
+def token_compared_and_renewed(connection: sqlite3.Connection) -> None:
+    _sold_if_token_is(connection, "UPDATE item SET value = value + 1 WHERE key = 'hits'")
 
 
-def token_compared_and_kept_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _sold_if_token_is(connection, "DELETE FROM hit")
+def token_compared_and_kept_wrong(connection: sqlite3.Connection) -> None:
+    _sold_if_token_is(connection, "DELETE FROM hit")
 
 
-def upsert_if_older(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
-        newer = "ON CONFLICT (id) DO UPDATE SET name = 'pen', version = 2 WHERE version < 2"
-        connection.execute(f"INSERT INTO product VALUES (1, 1, 'pen', 2) {newer}")
+def upsert_if_older(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT version, name FROM product WHERE id = 1").fetchone()
+    newer = "ON CONFLICT (id) DO UPDATE SET name = 'pen', version = 2 WHERE version < 2"
+    connection.execute(f"INSERT INTO product VALUES (1, 1, 'pen', 2) {newer}")
 
 
-def document_found_by_a_part_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((text,),) = connection.execute("SELECT text FROM settings WHERE text->>'$.n' >= 0")
-        newer = json.dumps({"n": json.loads(text)["n"] + 1})
-        connection.execute("UPDATE settings SET text = ? WHERE text->>'$.n' >= 0", (newer,))
+def document_found_by_a_part_wrong(connection: sqlite3.Connection) -> None:
+    ((text,),) = connection.execute("SELECT text FROM settings WHERE text->>'$.n' >= 0")
+    newer = json.dumps({"n": json.loads(text)["n"] + 1})
+    connection.execute("UPDATE settings SET text = ? WHERE text->>'$.n' >= 0", (newer,))
 
 
-def document_compared(file: str) -> None:
-    with opened(file) as connection:
-        ((text,),) = connection.execute("SELECT text FROM settings WHERE id = 1")
-        newer = json.dumps({"n": json.loads(text)["n"] + 1})
-        connection.execute(
-            "UPDATE settings SET text = ?, id = 1 + 0 * (text->>'$.n') WHERE text = ?", (newer, text)
-        )
+def document_compared(connection: sqlite3.Connection) -> None:
+    ((text,),) = connection.execute("SELECT text FROM settings WHERE id = 1")
+    newer = json.dumps({"n": json.loads(text)["n"] + 1})
+    connection.execute(
+        "UPDATE settings SET text = ?, id = 1 + 0 * (text->>'$.n') WHERE text = ?", (newer, text)
+    )
 
 
 # A row that is inserted after the last row.
@@ -890,23 +826,20 @@ def document_compared(file: str) -> None:
 LAST = "SELECT run, id, parent FROM step WHERE run = 'a' ORDER BY id DESC LIMIT 1"
 
 
-def step_with_a_random_key_replaced(file: str) -> None:
-    with opened(file) as connection:
-        last = connection.execute(LAST).fetchone()[1]
-        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(uuid.uuid4()), last))
+def step_with_a_random_key_replaced(connection: sqlite3.Connection) -> None:
+    last = connection.execute(LAST).fetchone()[1]
+    connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(uuid.uuid4()), last))
 
 
-def step_with_the_next_number_replaced_wrong(file: str) -> None:
-    with opened(file) as connection:
-        last = connection.execute(LAST).fetchone()[1]
-        connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(int(last) + 1), last))
+def step_with_the_next_number_replaced_wrong(connection: sqlite3.Connection) -> None:
+    last = connection.execute(LAST).fetchone()[1]
+    connection.execute("REPLACE INTO step VALUES ('a', ?, ?)", (str(int(last) + 1), last))
 
 
-def limit_of_random_keys_replaced_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((number,),) = connection.execute("SELECT count(*) FROM step")
-        if number < 10:
-            connection.execute("REPLACE INTO step VALUES ('a', ?, NULL)", (uuid.uuid4().hex,))
+def limit_of_random_keys_replaced_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT count(*) FROM step")
+    if number < 10:
+        connection.execute("REPLACE INTO step VALUES ('a', ?, NULL)", (uuid.uuid4().hex,))
 
 
 # A row that is created if a query finds none.
@@ -919,16 +852,14 @@ def get_or_create_numbered_wrong(file: str) -> None:
             connection.execute("INSERT INTO person (name) VALUES (?)", (name,))
 
 
-def got_and_another_created(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT id, name FROM person WHERE name = 'Anna' LIMIT 21").fetchall()
-        connection.execute("INSERT INTO person (name) VALUES ('Bea')")
+def got_and_another_created(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT id, name FROM person WHERE name = 'Anna' LIMIT 21").fetchall()
+    connection.execute("INSERT INTO person (name) VALUES ('Bea')")
 
 
-def first_got_and_the_next_created_wrong(file: str) -> None:
-    with opened(file) as connection:
-        (name,) = connection.execute("SELECT name FROM person ORDER BY id DESC LIMIT 1").fetchone()
-        connection.execute("INSERT INTO person (name) VALUES (?)", (name + "!",))
+def first_got_and_the_next_created_wrong(connection: sqlite3.Connection) -> None:
+    (name,) = connection.execute("SELECT name FROM person ORDER BY id DESC LIMIT 1").fetchone()
+    connection.execute("INSERT INTO person (name) VALUES (?)", (name + "!",))
 
 
 def get_or_create_keyed(file: str) -> None:
@@ -959,11 +890,10 @@ def session_with_a_new_token_unless_there_is_one_wrong(file: str) -> None:
     _begin_session(file, secrets.token_urlsafe(32), "client = ? OR time = 0")
 
 
-def session_with_a_new_token_in_a_comment_wrong(file: str) -> None:
-    with opened(file) as connection:
-        query = f"SELECT client FROM hit WHERE client = ? /* request = '{secrets.token_hex(16)}' */"
-        if not connection.execute(query, (KEPT,)).fetchone():
-            connection.execute("INSERT INTO hit VALUES (?, 0)", (KEPT,))
+def session_with_a_new_token_in_a_comment_wrong(connection: sqlite3.Connection) -> None:
+    query = f"SELECT client FROM hit WHERE client = ? /* request = '{secrets.token_hex(16)}' */"
+    if not connection.execute(query, (KEPT,)).fetchone():
+        connection.execute("INSERT INTO hit VALUES (?, 0)", (KEPT,))
 
 
 def locked_by_a_row_from_a_with_clause(file: str) -> None:
@@ -987,10 +917,9 @@ def _count_view(connection: sqlite3.Connection) -> int:
     return int(stock)
 
 
-def seen_and_sold_wrong(file: str) -> None:
-    with opened(file) as connection:
-        stock = _count_view(connection)
-        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+def seen_and_sold_wrong(connection: sqlite3.Connection) -> None:
+    stock = _count_view(connection)
+    connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
 
 
 def seen_in_a_transaction_and_sold_wrong(file: str) -> None:
@@ -1052,14 +981,13 @@ def another_thread_counts(file: str) -> None:
         connection.execute("INSERT INTO hit VALUES ('a', 1)")
 
 
-def two_transactions_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("BEGIN")
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        connection.execute("COMMIT")
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
-        connection.execute("COMMIT")
+def two_transactions_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN")
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("COMMIT")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+    connection.execute("COMMIT")
 
 
 def two_connections_wrong(file: str) -> None:
@@ -1078,106 +1006,92 @@ def looked_at_again(file: str) -> None:
         connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
 
 
-def seen_after_login(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT name FROM person WHERE id = 1").fetchone()
-        connection.execute("UPDATE person SET seen = 7 WHERE id = 1")
+def seen_after_login(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT name FROM person WHERE id = 1").fetchone()
+    connection.execute("UPDATE person SET seen = 7 WHERE id = 1")
 
 
-def old_ones_removed(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT count(*) FROM hit").fetchone()
-        connection.execute("DELETE FROM hit WHERE time < 3")
+def old_ones_removed(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT count(*) FROM hit").fetchone()
+    connection.execute("DELETE FROM hit WHERE time < 3")
 
 
-def equal_row_numbers(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("INSERT INTO ticket VALUES (1, 'a'), (2, 'b')")
-        number = connection.execute("INSERT INTO page VALUES (NULL, 0, 0)").lastrowid  # 2 as well
-        ((hits,),) = connection.execute("SELECT hits FROM page WHERE id = ?", (number,))
-        connection.execute("UPDATE page SET hits = ? WHERE id = ?", (hits + 1, number))
+def equal_row_numbers(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO ticket VALUES (1, 'a'), (2, 'b')")
+    number = connection.execute("INSERT INTO page VALUES (NULL, 0, 0)").lastrowid  # 2 as well
+    ((hits,),) = connection.execute("SELECT hits FROM page WHERE id = ?", (number,))
+    connection.execute("UPDATE page SET hits = ? WHERE id = ?", (hits + 1, number))
 
 
-def list_of_its_own(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("CREATE TEMP TABLE todo (id INTEGER PRIMARY KEY, stock INTEGER)")
-        ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
-        connection.execute("INSERT INTO todo VALUES (1, ?)", (stock - 1,))
-        connection.execute("BEGIN IMMEDIATE")
-        change = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
-        connection.execute(change, (stock - 1, version))
-        connection.execute("DELETE FROM todo")
-        connection.execute("COMMIT")
+def list_of_its_own(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE todo (id INTEGER PRIMARY KEY, stock INTEGER)")
+    ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
+    connection.execute("INSERT INTO todo VALUES (1, ?)", (stock - 1,))
+    connection.execute("BEGIN IMMEDIATE")
+    change = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
+    connection.execute(change, (stock - 1, version))
+    connection.execute("DELETE FROM todo")
+    connection.execute("COMMIT")
 
 
-def first_one_removed_wrong(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT id, status FROM job ORDER BY id LIMIT 1").fetchone()
-        connection.execute("DELETE FROM job WHERE id = (SELECT min(id) FROM job)")
+def first_one_removed_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT id, status FROM job ORDER BY id LIMIT 1").fetchone()
+    connection.execute("DELETE FROM job WHERE id = (SELECT min(id) FROM job)")
 
 
-def only_seen_again_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("SELECT 1 FROM product WHERE id = 1").fetchone()
-        connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
-        connection.execute("COMMIT")
+def only_seen_again_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("SELECT 1 FROM product WHERE id = 1").fetchone()
+    connection.execute("UPDATE product SET stock = ? WHERE id = 1", (stock - 1,))
+    connection.execute("COMMIT")
 
 
-def all_columns_saved_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        connection.execute("UPDATE product SET id = ?, stock = ? WHERE id = ?", (1, stock - 1, 1))
+def all_columns_saved_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    connection.execute("UPDATE product SET id = ?, stock = ? WHERE id = ?", (1, stock - 1, 1))
 
 
-def several_rows_at_once_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
-        change = "UPDATE product SET stock = CASE WHEN id = ? THEN ? ELSE NULL END WHERE id IN (1)"
-        connection.execute(change, (1, stock - 1))
+def several_rows_at_once_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute("SELECT stock FROM product WHERE id = 1")
+    change = "UPDATE product SET stock = CASE WHEN id = ? THEN ? ELSE NULL END WHERE id IN (1)"
+    connection.execute(change, (1, stock - 1))
 
 
-def several_rows_counted(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT stock FROM product WHERE id = 1").fetchone()
-        change = "UPDATE product SET stock = CASE WHEN id = ? THEN stock - 1 ELSE stock END WHERE id IN (1)"
-        connection.execute(change, (1,))
+def several_rows_counted(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT stock FROM product WHERE id = 1").fetchone()
+    change = "UPDATE product SET stock = CASE WHEN id = ? THEN stock - 1 ELSE stock END WHERE id IN (1)"
+    connection.execute(change, (1,))
 
 
-def trait_replaced_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((plays,),) = connection.execute("SELECT value FROM trait WHERE item = 1 AND key = 'plays'")
-        connection.execute("INSERT INTO trait VALUES (1, 'plays', ?)", (plays + 1,))
+def trait_replaced_wrong(connection: sqlite3.Connection) -> None:
+    ((plays,),) = connection.execute("SELECT value FROM trait WHERE item = 1 AND key = 'plays'")
+    connection.execute("INSERT INTO trait VALUES (1, 'plays', ?)", (plays + 1,))
 
 
-def key_moved_once(file: str) -> None:
-    with opened(file) as connection:
-        ((name,),) = connection.execute("SELECT max(name) FROM tag")
-        connection.execute("UPDATE tag SET name = ? WHERE name = ?", (f"{name}x", name))
+def key_moved_once(connection: sqlite3.Connection) -> None:
+    ((name,),) = connection.execute("SELECT max(name) FROM tag")
+    connection.execute("UPDATE tag SET name = ? WHERE name = ?", (f"{name}x", name))
 
 
-def filled_with_tags(file: str) -> None:
-    with opened(file) as connection:
-        if connection.execute("SELECT value FROM item WHERE key = 'red'").fetchone():
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("INSERT OR REPLACE INTO item VALUES ('red', '1')")
-        connection.execute("DELETE FROM tag WHERE name = 'red'")
-        connection.execute("INSERT INTO tag VALUES ('red', 1)")
-        connection.execute("COMMIT")
+def filled_with_tags(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT value FROM item WHERE key = 'red'").fetchone():
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT OR REPLACE INTO item VALUES ('red', '1')")
+    connection.execute("DELETE FROM tag WHERE name = 'red'")
+    connection.execute("INSERT INTO tag VALUES ('red', 1)")
+    connection.execute("COMMIT")
 
 
-def key_counted(file: str) -> None:
-    with opened(file) as connection:
-        connection.execute("SELECT n FROM tally").fetchone()
-        connection.execute("UPDATE tally SET n = n + 1")
+def key_counted(connection: sqlite3.Connection) -> None:
+    connection.execute("SELECT n FROM tally").fetchone()
+    connection.execute("UPDATE tally SET n = n + 1")
 
 
-def filled_by_default(file: str) -> None:
-    with opened(file) as connection:
-        ((n,),) = connection.execute("SELECT n FROM filled WHERE id = 1")
-        connection.execute("INSERT INTO filled VALUES (2, ?)", (n,))
+def filled_by_default(connection: sqlite3.Connection) -> None:
+    ((n,),) = connection.execute("SELECT n FROM filled WHERE id = 1")
+    connection.execute("INSERT INTO filled VALUES (2, ?)", (n,))
 
 
 # A value that is checked, and later changed by SQLite: the check may be out of date.
@@ -1192,11 +1106,10 @@ def _stock(connection: sqlite3.Connection) -> int:
     return int(cursor.fetchone()[0])
 
 
-def sold_if_enough_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((stock,),) = connection.execute(STOCK)
-        if stock >= 3:
-            connection.execute(SELL)
+def sold_if_enough_wrong(connection: sqlite3.Connection) -> None:
+    ((stock,),) = connection.execute(STOCK)
+    if stock >= 3:
+        connection.execute(SELL)
 
 
 def sold_if_enough_in_python_transaction_wrong(file: str) -> None:
@@ -1223,9 +1136,8 @@ def _sell(connection: sqlite3.Connection, stock: int, wanted: int = 3) -> None:
     connection.execute("COMMIT")
 
 
-def sold_by_a_function_that_checks_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _sell(connection, wanted=3, stock=_stock(connection))
+def sold_by_a_function_that_checks_wrong(connection: sqlite3.Connection) -> None:
+    _sell(connection, wanted=3, stock=_stock(connection))
 
 
 def _see_that_there_is_enough(connection: sqlite3.Connection) -> None:
@@ -1233,26 +1145,23 @@ def _see_that_there_is_enough(connection: sqlite3.Connection) -> None:
         raise ValueError("sold out")
 
 
-def sold_after_a_function_has_raised_no_error_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _see_that_there_is_enough(connection)
-        connection.execute(SELL)
+def sold_after_a_function_has_raised_no_error_wrong(connection: sqlite3.Connection) -> None:
+    _see_that_there_is_enough(connection)
+    connection.execute(SELL)
 
 
 def _is_enough(connection: sqlite3.Connection) -> bool:
     return _stock(connection) >= 3
 
 
-def sold_if_a_function_says_enough_wrong(file: str) -> None:
-    with opened(file) as connection:
-        if _is_enough(connection):
-            connection.execute(SELL)
+def sold_if_a_function_says_enough_wrong(connection: sqlite3.Connection) -> None:
+    if _is_enough(connection):
+        connection.execute(SELL)
 
 
-def sold_if_a_query_says_enough_wrong(file: str) -> None:
-    with opened(file) as connection:
-        if connection.execute(f"{STOCK} AND stock >= 3").fetchone():
-            connection.execute(SELL)
+def sold_if_a_query_says_enough_wrong(connection: sqlite3.Connection) -> None:
+    if connection.execute(f"{STOCK} AND stock >= 3").fetchone():
+        connection.execute(SELL)
 
 
 def sold_after_an_earlier_transaction_wrong(file: str) -> None:
@@ -1280,9 +1189,8 @@ class Shop:
         self.connection.execute(SELL)
 
 
-def sold_by_an_object_wrong(file: str) -> None:
-    with opened(file) as connection:
-        Shop(connection).sell()
+def sold_by_an_object_wrong(connection: sqlite3.Connection) -> None:
+    Shop(connection).sell()
 
 
 def sold_by_a_task_wrong(file: str) -> None:
@@ -1295,11 +1203,10 @@ def sold_by_a_task_wrong(file: str) -> None:
         asyncio.run(call(connection))
 
 
-def counted_up_to_a_limit_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
-        if n < 1000:
-            connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
+def counted_up_to_a_limit_wrong(connection: sqlite3.Connection) -> None:
+    ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+    if n < 1000:
+        connection.execute("INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1")
 
 
 def mapped_and_sold_if_enough_wrong(file: str) -> None:
@@ -1319,67 +1226,55 @@ def peewee_counted_up_to_a_limit_wrong(file: str) -> None:
             Tag.update(n=Tag.n + 1).where(Tag.name == "red").execute()
 
 
-def sold_if_the_statement_says_enough(file: str) -> None:
-    with opened(file) as connection:
+def sold_if_the_statement_says_enough(connection: sqlite3.Connection) -> None:
+    if _stock(connection) >= 3:
+        connection.execute(f"{SELL} AND stock >= 3")
+
+
+def sold_if_still_enough_in_transaction(connection: sqlite3.Connection) -> None:
+    if _stock(connection) >= 3:
+        connection.execute("BEGIN IMMEDIATE")
         if _stock(connection) >= 3:
-            connection.execute(f"{SELL} AND stock >= 3")
+            connection.execute(SELL)
+        connection.execute("COMMIT")
 
 
-def sold_if_still_enough_in_transaction(file: str) -> None:
-    with opened(file) as connection:
-        if _stock(connection) >= 3:
-            connection.execute("BEGIN IMMEDIATE")
-            if _stock(connection) >= 3:
-                connection.execute(SELL)
-            connection.execute("COMMIT")
-
-
-def counted_up_to_a_limit_in_the_statement(file: str) -> None:
-    with opened(file) as connection:
-        ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
-        if n < 1000:
-            connection.execute(
-                "INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1 WHERE n < 1000"
-            )
+def counted_up_to_a_limit_in_the_statement(connection: sqlite3.Connection) -> None:
+    ((n,),) = connection.execute("SELECT n FROM tag WHERE name = 'red'")
+    if n < 1000:
+        connection.execute(
+            "INSERT INTO tag VALUES ('red', 1) ON CONFLICT (name) DO UPDATE SET n = n + 1 WHERE n < 1000"
+        )
 
 
 def _print(text: str) -> None:
     sys.stderr.write(text)
 
 
-def shown_and_counted(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
-        if row is None:
-            return
-        _print(f"{row[0]} hits")
-        connection.execute("UPDATE page SET hits = hits + 1 WHERE id = 1")
+def shown_and_counted(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT hits, changed FROM page WHERE id = 1").fetchone()
+    if row is None:
+        return
+    _print(f"{row[0]} hits")
+    connection.execute("UPDATE page SET hits = hits + 1 WHERE id = 1")
 
 
-def made_or_counted(file: str) -> None:
-    with opened(file) as connection:
-        if not connection.execute("SELECT * FROM tag WHERE name = 'red'").fetchone():
-            connection.execute("INSERT OR IGNORE INTO tag VALUES ('red', 0)")
-        connection.execute("UPDATE tag SET n = n + 1 WHERE name = 'red'")
+def made_or_counted(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT * FROM tag WHERE name = 'red'").fetchone():
+        connection.execute("INSERT OR IGNORE INTO tag VALUES ('red', 0)")
+    connection.execute("UPDATE tag SET n = n + 1 WHERE name = 'red'")
 
 
-def sold_from_a_stock_that_sqlite_checks(file: str) -> None:
-    with opened(file) as connection:
-        ((left,),) = connection.execute("SELECT left FROM shelf WHERE id = 1")
-        if left >= 3:
-            connection.execute("UPDATE shelf SET left = left - 3 WHERE id = 1")
+def sold_from_a_stock_that_sqlite_checks(connection: sqlite3.Connection) -> None:
+    ((left,),) = connection.execute("SELECT left FROM shelf WHERE id = 1")
+    if left >= 3:
+        connection.execute("UPDATE shelf SET left = left - 3 WHERE id = 1")
 
 
-def another_row_checked(file: str) -> None:
-    with opened(file) as connection:
-        ((n,),) = connection.execute("SELECT n FROM watched WHERE id = 1")
-        if n < 1000:
-            connection.execute("UPDATE watched SET n = n + 1 WHERE id = 2")
+def another_row_checked(connection: sqlite3.Connection) -> None:
+    ((n,),) = connection.execute("SELECT n FROM watched WHERE id = 1")
+    if n < 1000:
+        connection.execute("UPDATE watched SET n = n + 1 WHERE id = 2")
 
 
-PROGRAMS: dict[str, Callable[[str], None]] = {
-    name: value
-    for name, value in sorted(globals().items())
-    if getattr(value, "__module__", "") == __name__
-    and getattr(value, "__annotations__", {}) == {"file": "str", "return": "None"}
-}
+PROGRAMS = programs_of(globals(), opened)

@@ -1,8 +1,8 @@
 """Transactions in the style of web applications: each function makes the statements of one call. Names of
 functions with a race end with `wrong`.
 
-Each function gets the path of a database with SCHEMA, and makes its own connections. The right ones read rows
-that they only show; in the wrong ones the values of a write, or whether it runs, follow from the rows.
+Each function gets a connection to a database with SCHEMA, or its path. The right ones read rows that they
+only show; in the wrong ones the values of a write, or whether it runs, follow from the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -21,6 +21,8 @@ import apsw
 import peewee
 from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from tests.user_work.programs import programs_of
 
 SCHEMA = """
 CREATE TABLE message (id INTEGER PRIMARY KEY, author TEXT NOT NULL, body TEXT NOT NULL, created REAL);
@@ -52,25 +54,22 @@ def _show(text: str) -> None:
 # Rows that are only shown before a row is added.
 
 
-def feed_shown(file: str) -> None:
-    with opened(file) as connection:
-        rows = connection.execute(FEED).fetchall()
-        _show("\n".join(f"{row['author']}: {row['body']}" for row in rows))
-        connection.execute(POST, (f"hello {random.random()}", time.time()))
+def feed_shown(connection: sqlite3.Connection) -> None:
+    rows = connection.execute(FEED).fetchall()
+    _show("\n".join(f"{row['author']}: {row['body']}" for row in rows))
+    connection.execute(POST, (f"hello {random.random()}", time.time()))
 
 
-def feed_counted_in_a_text_that_is_cut(file: str) -> None:
-    with opened(file) as connection:
-        rows = connection.execute(FEED).fetchall()
-        text = f"hello {len(rows)}"[:5] + str(random.random())
-        connection.execute(POST, (text, time.time()))
+def feed_counted_in_a_text_that_is_cut(connection: sqlite3.Connection) -> None:
+    rows = connection.execute(FEED).fetchall()
+    text = f"hello {len(rows)}"[:5] + str(random.random())
+    connection.execute(POST, (text, time.time()))
 
 
-def feed_counted_in_a_text_that_is_cut_later_wrong(file: str) -> None:
-    with opened(file) as connection:
-        rows = connection.execute(FEED).fetchall()
-        text = f"hello {len(rows)}"[:7] + str(random.random())
-        connection.execute(POST, (text, time.time()))
+def feed_counted_in_a_text_that_is_cut_later_wrong(connection: sqlite3.Connection) -> None:
+    rows = connection.execute(FEED).fetchall()
+    text = f"hello {len(rows)}"[:7] + str(random.random())
+    connection.execute(POST, (text, time.time()))
 
 
 def feed_shown_with_apsw(file: str) -> None:
@@ -79,14 +78,13 @@ def feed_shown_with_apsw(file: str) -> None:
         connection.execute(POST, ("hello", time.time()))
 
 
-def page_shown_with_its_number_of_rows(file: str) -> None:
-    with opened(file) as connection:
-        ((total,),) = connection.execute("SELECT count(*) FROM message")
-        rows = connection.execute(FEED).fetchmany(5)
-        _show(f"{len(rows)} of {total}" if rows else "be the first")
-        if len(rows) < total:
-            _show("more")
-        connection.execute(POST, ("hello", time.time()))
+def page_shown_with_its_number_of_rows(connection: sqlite3.Connection) -> None:
+    ((total,),) = connection.execute("SELECT count(*) FROM message")
+    rows = connection.execute(FEED).fetchmany(5)
+    _show(f"{len(rows)} of {total}" if rows else "be the first")
+    if len(rows) < total:
+        _show("more")
+    connection.execute(POST, ("hello", time.time()))
 
 
 def newer_ones_shown_twice(file: str) -> None:
@@ -116,18 +114,16 @@ class _Wall:
         self.post(self.rows[0]["body"] + "!" if self.rows else "first")
 
 
-def wall_shown(file: str) -> None:
-    with opened(file) as connection:
-        wall = _Wall(connection)
-        wall.get()
-        wall.post("hello")
+def wall_shown(connection: sqlite3.Connection) -> None:
+    wall = _Wall(connection)
+    wall.get()
+    wall.post("hello")
 
 
-def averages_shown(file: str) -> None:
-    with opened(file) as connection:
-        ((average,),) = connection.execute("SELECT avg(total) FROM invoice")
-        _show(f"{average}")
-        connection.execute("INSERT INTO invoice (number, total) VALUES (7, ?)", (random.randrange(99),))
+def averages_shown(connection: sqlite3.Connection) -> None:
+    ((average,),) = connection.execute("SELECT avg(total) FROM invoice")
+    _show(f"{average}")
+    connection.execute("INSERT INTO invoice (number, total) VALUES (7, ?)", (random.randrange(99),))
 
 
 class Base(DeclarativeBase):
@@ -200,29 +196,26 @@ def peewee_page_shown(file: str) -> None:
 # Values that do not follow from what was read, and rows that a unique key refuses.
 
 
-def session_touched(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT * FROM session WHERE token = 'token'").fetchone()
-        if row is None:
-            return
-        seen = "UPDATE session SET seen = ? WHERE token = ?"
-        connection.execute(seen, (time.time() + 60, row["token"]))
+def session_touched(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT * FROM session WHERE token = 'token'").fetchone()
+    if row is None:
+        return
+    seen = "UPDATE session SET seen = ? WHERE token = ?"
+    connection.execute(seen, (time.time() + 60, row["token"]))
 
 
-def seen_after_a_check_of_another_column(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT * FROM member WHERE email = 'a@x'").fetchone()
-        if row["plan"] == "banned":
-            raise PermissionError
-        seen = "UPDATE member SET seen = ? WHERE id = ?"
-        connection.execute(seen, (time.time() + 60, row["id"]))
+def seen_after_a_check_of_another_column(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT * FROM member WHERE email = 'a@x'").fetchone()
+    if row["plan"] == "banned":
+        raise PermissionError
+    seen = "UPDATE member SET seen = ? WHERE id = ?"
+    connection.execute(seen, (time.time() + 60, row["id"]))
 
 
-def plan_overwritten(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()
-        _show(f"was {row['plan']}")
-        connection.execute("UPDATE member SET plan = 'pro' WHERE id = 1")
+def plan_overwritten(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()
+    _show(f"was {row['plan']}")
+    connection.execute("UPDATE member SET plan = 'pro' WHERE id = 1")
 
 
 def mapped_email_overwritten(file: str) -> None:
@@ -232,30 +225,27 @@ def mapped_email_overwritten(file: str) -> None:
         session.commit()
 
 
-def cache_filled(file: str) -> None:
-    with opened(file) as connection:
-        key = f"key {random.randrange(3)}"
-        if connection.execute("SELECT value FROM cache WHERE key = ?", (key,)).fetchone() is None:
-            value = hashlib.sha256(key.encode()).hexdigest()
-            connection.execute("INSERT OR IGNORE INTO cache VALUES (?, ?)", (key, value))
+def cache_filled(connection: sqlite3.Connection) -> None:
+    key = f"key {random.randrange(3)}"
+    if connection.execute("SELECT value FROM cache WHERE key = ?", (key,)).fetchone() is None:
+        value = hashlib.sha256(key.encode()).hexdigest()
+        connection.execute("INSERT OR IGNORE INTO cache VALUES (?, ?)", (key, value))
 
 
-def vote_changed(file: str) -> None:
-    with opened(file) as connection:
-        counts = "SELECT choice, count(*) FROM vote WHERE poll = 1 GROUP BY choice"
-        _show(json.dumps([[*row] for row in connection.execute(counts)]))
-        upsert = "INSERT INTO vote VALUES (1, ?, 'a') ON CONFLICT DO UPDATE SET choice = excluded.choice"
-        connection.execute(upsert, (f"voter {random.randrange(3)}",))
+def vote_changed(connection: sqlite3.Connection) -> None:
+    counts = "SELECT choice, count(*) FROM vote WHERE poll = 1 GROUP BY choice"
+    _show(json.dumps([[*row] for row in connection.execute(counts)]))
+    upsert = "INSERT INTO vote VALUES (1, ?, 'a') ON CONFLICT DO UPDATE SET choice = excluded.choice"
+    connection.execute(upsert, (f"voter {random.randrange(3)}",))
 
 
 # The rows decide whether a row is added, or what it contains.
 
 
-def quota_by_length_wrong(file: str) -> None:
-    with opened(file) as connection:
-        rows = connection.execute("SELECT id FROM message WHERE author = 'anna'").fetchall()
-        if len(rows) < 1000:
-            connection.execute(POST, ("hello", time.time()))
+def quota_by_length_wrong(connection: sqlite3.Connection) -> None:
+    rows = connection.execute("SELECT id FROM message WHERE author = 'anna'").fetchall()
+    if len(rows) < 1000:
+        connection.execute(POST, ("hello", time.time()))
 
 
 def quota_by_a_function_that_raises_wrong(file: str) -> None:
@@ -282,9 +272,8 @@ class _Course:
             self.connection.execute(POST, ("enrolled", time.time()))
 
 
-def quota_in_a_property_wrong(file: str) -> None:
-    with opened(file) as connection:
-        _Course(connection).enrol()
+def quota_in_a_property_wrong(connection: sqlite3.Connection) -> None:
+    _Course(connection).enrol()
 
 
 def registered_unless_raised_wrong(file: str) -> None:
@@ -304,46 +293,41 @@ def mapped_member_registered_wrong(file: str) -> None:
         session.commit()
 
 
-def registered_if_not_in_the_set_wrong(file: str) -> None:
-    with opened(file) as connection:
-        emails = {email for (email,) in connection.execute("SELECT email FROM member")}
-        email = f"{random.random()}@x"
-        if email not in emails:
-            connection.execute("INSERT INTO member (email) VALUES (?)", (email,))
+def registered_if_not_in_the_set_wrong(connection: sqlite3.Connection) -> None:
+    emails = {email for (email,) in connection.execute("SELECT email FROM member")}
+    email = f"{random.random()}@x"
+    if email not in emails:
+        connection.execute("INSERT INTO member (email) VALUES (?)", (email,))
 
 
-def lowest_free_number_wrong(file: str) -> None:
-    with opened(file) as connection:
-        taken = {number for (number,) in connection.execute("SELECT number FROM invoice")}
-        free = next(number for number in range(10_000) if number not in taken)
-        connection.execute("INSERT INTO invoice (number) VALUES (?)", (free,))
+def lowest_free_number_wrong(connection: sqlite3.Connection) -> None:
+    taken = {number for (number,) in connection.execute("SELECT number FROM invoice")}
+    free = next(number for number in range(10_000) if number not in taken)
+    connection.execute("INSERT INTO invoice (number) VALUES (?)", (free,))
 
 
-def chain_of_digests_wrong(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT body FROM message ORDER BY id DESC LIMIT 1").fetchone()
-        digest = hashlib.sha256(row["body"].encode() if row else secrets.token_bytes()).hexdigest()
-        connection.execute(POST, (digest, time.time()))
+def chain_of_digests_wrong(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT body FROM message ORDER BY id DESC LIMIT 1").fetchone()
+    digest = hashlib.sha256(row["body"].encode() if row else secrets.token_bytes()).hexdigest()
+    connection.execute(POST, (digest, time.time()))
 
 
-def wall_answered_wrong(file: str) -> None:
-    with opened(file) as connection:
-        wall = _Wall(connection)
-        wall.get()
-        wall.answer()
+def wall_answered_wrong(connection: sqlite3.Connection) -> None:
+    wall = _Wall(connection)
+    wall.get()
+    wall.answer()
 
 
 def _run(connection: sqlite3.Connection, sql: str, *parameters: object) -> None:
     connection.execute(sql, parameters)
 
 
-def number_through_a_helper_wrong(file: str) -> None:
-    with opened(file) as connection:
-        ((last,),) = connection.execute("SELECT max(number) FROM invoice")
-        number = 1
-        if last is not None:
-            number = last + 1
-        _run(connection, "INSERT INTO invoice (number) VALUES (?)", number)
+def number_through_a_helper_wrong(connection: sqlite3.Connection) -> None:
+    ((last,),) = connection.execute("SELECT max(number) FROM invoice")
+    number = 1
+    if last is not None:
+        number = last + 1
+    _run(connection, "INSERT INTO invoice (number) VALUES (?)", number)
 
 
 class _Numbers:
@@ -355,31 +339,28 @@ def _load(connection: sqlite3.Connection, numbers: _Numbers) -> None:
     numbers.last = row["number"] if row else 0
 
 
-def number_stored_by_a_helper_wrong(file: str) -> None:
-    with opened(file) as connection:
-        numbers = _Numbers()
-        _load(connection, numbers)
-        number = numbers.last + 1
-        connection.execute("INSERT INTO invoice (number) VALUES (?)", (number,))
+def number_stored_by_a_helper_wrong(connection: sqlite3.Connection) -> None:
+    numbers = _Numbers()
+    _load(connection, numbers)
+    number = numbers.last + 1
+    connection.execute("INSERT INTO invoice (number) VALUES (?)", (number,))
 
 
-def plan_by_match_wrong(file: str) -> None:
-    with opened(file) as connection:
-        match connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()["plan"]:
-            case "free":
-                plan = "pro"
-            case _:
-                plan = "free"
-        connection.execute("UPDATE member SET plan = ? WHERE id = 1", (plan,))
+def plan_by_match_wrong(connection: sqlite3.Connection) -> None:
+    match connection.execute("SELECT plan FROM member WHERE id = 1").fetchone()["plan"]:
+        case "free":
+            plan = "pro"
+        case _:
+            plan = "free"
+    connection.execute("UPDATE member SET plan = ? WHERE id = 1", (plan,))
 
 
-def data_merged_wrong(file: str) -> None:
-    with opened(file) as connection:
-        row = connection.execute("SELECT token, data FROM session WHERE token = 'token'").fetchone()
-        data = json.loads(row["data"])
-        data["n"] = data.get("n", 0) + 1
-        merged = "UPDATE session SET data = ? WHERE token = ?"
-        connection.execute(merged, (json.dumps(data), row["token"]))
+def data_merged_wrong(connection: sqlite3.Connection) -> None:
+    row = connection.execute("SELECT token, data FROM session WHERE token = 'token'").fetchone()
+    data = json.loads(row["data"])
+    data["n"] = data.get("n", 0) + 1
+    merged = "UPDATE session SET data = ? WHERE token = ?"
+    connection.execute(merged, (json.dumps(data), row["token"]))
 
 
 def _spend(member: Any) -> None:
@@ -393,17 +374,11 @@ def mapped_credits_spent_by_a_helper_wrong(file: str) -> None:
         session.commit()
 
 
-def whole_row_written_back_wrong(file: str) -> None:
-    with opened(file) as connection:
-        row = dict(connection.execute("SELECT * FROM member WHERE id = 1").fetchone())
-        row["credits"] -= 1
-        columns = "UPDATE member SET email = :email, plan = :plan, credits = :credits WHERE id = :id"
-        connection.execute(columns, row)
+def whole_row_written_back_wrong(connection: sqlite3.Connection) -> None:
+    row = dict(connection.execute("SELECT * FROM member WHERE id = 1").fetchone())
+    row["credits"] -= 1
+    columns = "UPDATE member SET email = :email, plan = :plan, credits = :credits WHERE id = :id"
+    connection.execute(columns, row)
 
 
-PROGRAMS: dict[str, Callable[[str], None]] = {
-    name: value
-    for name, value in sorted(globals().items())
-    if getattr(value, "__module__", "") == __name__
-    and getattr(value, "__annotations__", {}) == {"file": "str", "return": "None"}
-}
+PROGRAMS = programs_of(globals(), opened)
