@@ -14,6 +14,7 @@ from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from tests.experiments.holding import measured, slow
 from tests.experiments.sql.databases import case_of
+from tests.own_app import HEAD, WRITES
 
 EVEN: dict[str, Any] = {
     "arrival": "even",
@@ -23,24 +24,6 @@ EVEN: dict[str, Any] = {
     "repeat": 1,
     "seed": 3,
 }
-APP = """
-import sqlite3
-from sqlstress import connect, setup, transaction
-
-@setup
-def made(path):
-    c = sqlite3.connect(path)
-    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
-    c.close()
-
-@connect
-def opened(path):
-    return sqlite3.connect(path, timeout=30, isolation_level=None)
-
-@transaction
-def add(c):
-    c.execute("UPDATE t SET x = x + 1")
-"""
 
 
 def sql(folder: Path, rate: int) -> Case:
@@ -49,7 +32,7 @@ def sql(folder: Path, rate: int) -> Case:
 
 
 def app(folder: Path, rate: int) -> Case:
-    (folder / "own.py").write_text(APP, encoding="utf-8")
+    (folder / "own.py").write_text(HEAD + WRITES, encoding="utf-8")
     return cases_of({"file": str(folder / "own.py"), "rate": rate, **EVEN}, "app")[0]
 
 

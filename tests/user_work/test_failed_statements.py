@@ -28,6 +28,7 @@ from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
+from tests.own_app import findings_of, measured
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -164,11 +165,7 @@ def work(database):
 
 @pytest.mark.thorough
 def test_failure_that_outlasts_the_window_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "app.py"
-    path.write_text(WAITS_LONG, encoding="utf-8")
-    report = sqlstress.measure(
-        "app", file=str(path), concurrency=1, duration=0.5, repeat=1, max_failed=1.0, directory=tmp_path
-    )
+    report = measured(tmp_path, WAITS_LONG, concurrency=1, duration=0.5, max_failed=1.0)
     assert any("waited for itself" in finding.text for finding in report.findings)
 
 
@@ -187,18 +184,7 @@ def work(database):
 
 
 def test_failures_count_in_the_window_as_operations_do(tmp_path: Path) -> None:
-    path = tmp_path / "app.py"
-    path.write_text(FAILS, encoding="utf-8")
-    report = sqlstress.measure(
-        "app",
-        file=str(path),
-        concurrency=1,
-        warmup=0.5,
-        duration=0.5,
-        repeat=1,
-        max_failed=1.0,
-        directory=tmp_path,
-    )
+    report = measured(tmp_path, FAILS, concurrency=1, warmup=0.5, duration=0.5, max_failed=1.0)
     ((trial,),) = [run.trials for run in report.runs]
     counts = [
         sum(sighting.count for sighting in trial.sightings if sighting.topic == topic)
@@ -580,12 +566,10 @@ def add(connection):
 
 
 def test_report_names_the_repeated_line_and_no_long_hold(tmp_path: Path) -> None:
-    file = tmp_path / "repeats.py"
-    file.write_text(REPEATS_STATEMENT, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    report = measured(tmp_path, REPEATS_STATEMENT, "repeats.py", concurrency=3, duration=1)
     codes = [finding.code for finding in report.findings]
     assert "long-hold" not in codes
-    found = [finding for finding in report.findings if finding.code == "failed-statement"]
+    found = findings_of(report, "failed-statement")
     assert found[0].facts["at"] == "repeats.py:19"
     assert "repeated only the statement" in str(found[0].facts["explanation"])
     assert all(finding.facts["explanation"] for finding in found)
@@ -608,9 +592,7 @@ def third(connection):
 
 @pytest.mark.thorough
 def test_first_findings_have_a_cause_after_many_exceptions(tmp_path: Path) -> None:
-    file = tmp_path / "raises.py"
-    file.write_text(REPEATS_STATEMENT + RAISES, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=3, duration=1, repeat=1, directory=tmp_path)
+    report = measured(tmp_path, REPEATS_STATEMENT + RAISES, "raises.py", concurrency=3, duration=1)
     brief = " ".join(BRIEF.report(report.document).split())
     assert "raised KeyError" in brief and "repeated only the statement" in brief
     assert "Starvation" not in brief.partition("repeated only the statement")[0]

@@ -13,10 +13,10 @@ from typing import Any
 import apsw
 import pytest
 
-import sqlstress
 from sqlstress.user_work import LONG_HOLD
 from sqlstress.user_work.call_costs import LONG_HOLD_S, Hold, hold_of
 from sqlstress.user_work.failed_statements import FailedStatements
+from tests.own_app import findings_of, measured
 from tests.user_work.failing_programs import INSERT, open_file
 
 
@@ -112,9 +112,7 @@ def work(connection):
 
 @pytest.mark.thorough
 def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
-    file = tmp_path / "sleeps.py"
-    file.write_text(SLEEPS, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=4, repeat=1, directory=tmp_path)
-    (found,) = [finding for finding in report.findings if finding.code == "long-hold"]
+    report = measured(tmp_path, SLEEPS, "sleeps.py", concurrency=1, ops=4)
+    (found,) = findings_of(report, "long-hold")
     assert found.facts["at"] == "sleeps.py:16" and found.facts["statement"] == "INSERT INTO t VALUES (N)"
     assert float(found.facts["outside"]) > 0.5 and int(found.facts["count"]) >= 4

@@ -14,9 +14,9 @@ import pytest
 import sqlstress
 from sqlstress.errors import SqlstressError
 from sqlstress.user_work.own_files import file_of
+from tests.own_app import measured
 from tests.pages import ROOT
 
-SHORT: dict[str, Any] = {"ops": 5, "repeat": 1, "concurrency": 2}
 HEAD = """
 import sqlite3
 from sqlstress import check, connect, setup, transaction
@@ -64,11 +64,6 @@ def state(path: Path) -> dict[str, tuple[int, bytes]]:
     return {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in path.parent.iterdir()}
 
 
-def measured(folder: Path, text: str, **options: Any) -> sqlstress.Report:
-    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
-    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, **{**SHORT, **options})
-
-
 def errors(report: sqlstress.Report) -> list[str]:
     return [trial.error or "" for run in report.runs for trial in run.trials]
 
@@ -79,7 +74,7 @@ def test_setup_does_not_open_a_real_database(library: str, real: Path, tmp_path:
     before = state(real)
     body = SETUPS[library].format(name=str(real)).strip()
     with pytest.raises(SqlstressError) as caught:
-        measured(tmp_path, f"@setup\ndef made(path):\n    {body}\n" + NOTHING)
+        measured(tmp_path, HEAD + f"@setup\ndef made(path):\n    {body}\n" + NOTHING)
     said = str(caught.value)
     assert f"setup failed: the app opens {real}, outside the trial's folder" in said and "\n" not in said
     assert "allow_other_files permits it" in said and caught.value.exit_code == 2
@@ -104,7 +99,7 @@ def test_setup_does_not_open_a_real_database(library: str, real: Path, tmp_path:
 def test_no_function_opens_a_real_database(text: str, real: Path, tmp_path: Path) -> None:
     before = state(real)
     try:
-        report = measured(tmp_path, text.format(name=str(real)))
+        report = measured(tmp_path, HEAD + text.format(name=str(real)))
     except SqlstressError as error:
         code, said = error.exit_code, str(error)
     else:
@@ -117,7 +112,7 @@ def test_no_function_opens_a_real_database(text: str, real: Path, tmp_path: Path
 @pytest.mark.thorough
 def test_foreign_file_is_opened_if_allowed(real: Path, tmp_path: Path) -> None:
     text = MADE + "@transaction\ndef add(path): write(path); write({name!r})\n"
-    report = measured(tmp_path, text.format(name=str(real)), allow_other_files=True)
+    report = measured(tmp_path, HEAD + text.format(name=str(real)), allow_other_files=True)
     assert report.exit_code == 0
     with closing(sqlite3.connect(real)) as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchone() >= (10,)

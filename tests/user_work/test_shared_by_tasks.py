@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sqlstress
+from tests.own_app import findings_of
 from tests.rows import thorough
 
 LIBRARY = '''
@@ -78,7 +79,7 @@ def shared(tmp_path: Path, lock: str, give: str = "", end: str = "") -> list[sql
     program = PROGRAM.format(library=str(library), lock=lock, give=give, end=end)
     file.write_text(program, encoding="utf-8")
     report = sqlstress.measure("app", file=str(file), concurrency=1, ops=8, repeat=1, directory=tmp_path)
-    assert not [finding for finding in report.findings if finding.code == "not-rehearsed"]
+    assert not findings_of(report, "not-rehearsed")
     return [finding for finding in report.findings if finding.facts.get("kind") == "connection-mixed"]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sqlstress
+from tests.own_app import findings_of, measured
 
 PROGRAM = """
 import sqlite3
@@ -41,10 +42,10 @@ BEGINS = {
 
 
 def splits(tmp_path: Path, first: str, options: str = "") -> list[sqlstress.Finding]:
-    file = tmp_path / "program.py"
-    file.write_text(PROGRAM.format(first=first, options=options), encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=2, ops=8, repeat=1, directory=tmp_path)
-    return [finding for finding in report.findings if finding.code == "split-transaction"]
+    report = measured(
+        tmp_path, PROGRAM.format(first=first, options=options), "program.py", concurrency=2, ops=8
+    )
+    return findings_of(report, "split-transaction")
 
 
 @pytest.mark.parametrize("begin", BEGINS)

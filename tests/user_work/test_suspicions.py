@@ -31,6 +31,7 @@ from sqlstress.user_work.suspicions import (
     stale_copies,
     suspicions,
 )
+from tests.own_app import findings_of, measured
 from tests.pages import ROOT
 from tests.rows import thorough
 from tests.user_work import racy_programs, web_programs
@@ -241,10 +242,8 @@ RACES = {
 @pytest.mark.parametrize("race", RACES)
 def test_race_is_called_by_its_effect(race: str, tmp_path: Path) -> None:
     read, write = RACES[race]
-    file = tmp_path / "app.py"
-    file.write_text(RACE.replace("READ", read).replace("WRITE", write), encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=1, repeat=1, directory=tmp_path)
-    (found,) = [finding for finding in report.findings if finding.code == "suspicion"]
+    report = measured(tmp_path, RACE.replace("READ", read).replace("WRITE", write), concurrency=1, ops=1)
+    (found,) = findings_of(report, "suspicion")
     assert found.text.startswith(f"Suspicion of {race}: work ")
     assert found.facts["kind"] == STALE
 
@@ -260,9 +259,7 @@ def test_race_is_called_by_its_effect(race: str, tmp_path: Path) -> None:
 def test_failed_rehearsal_is_reported_and_keeps_the_measurement(
     tmp_path: Path, what: str, why: str | None
 ) -> None:
-    file = tmp_path / "app.py"
-    file.write_text(HANGS.replace("WHAT", what), encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    report = measured(tmp_path, HANGS.replace("WHAT", what), concurrency=1, ops=10)
     assert report.ok and not suspicions_of(report)
     said = [str(finding.facts["why"]) for finding in report.findings if finding.code == "not-rehearsed"]
     assert [finding.startswith(str(why)) for finding in said] == [True] * bool(why)
@@ -303,23 +300,19 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_hanging_call_leaves_other_transactions_examined(tmp_path: Path) -> None:
-    file = tmp_path / "app.py"
-    file.write_text(HANGS_BESIDE_A_RACE, encoding="utf-8")
     phases: dict[str, None] = {}
-    report = sqlstress.measure(
-        "app",
-        file=str(file),
+    report = measured(
+        tmp_path,
+        HANGS_BESIDE_A_RACE,
         concurrency=1,
         ops=10,
-        repeat=1,
-        directory=tmp_path,
         progress=lambda progress: phases.update({progress.note: None}),
     )
     assert "rehearsing" in phases
     assert [(sighting.what, sighting.traits["transaction"]) for sighting in suspicions_of(report)] == [
         (STALE, "count")
     ]
-    (found,) = [sighting for sighting in report.findings if sighting.code == "not-rehearsed"]
+    (found,) = findings_of(report, "not-rehearsed")
     assert (found.facts["transactions"], found.facts["why"]) == (["hang"], "a call took longer than 2 s")
 
 
@@ -345,9 +338,7 @@ def at_most_3(database):
 @pytest.mark.usefixtures("patient")
 @pytest.mark.thorough
 def test_data_used_up_by_the_load_is_restored_for_the_rehearsal(tmp_path: Path) -> None:
-    file = tmp_path / "app.py"
-    file.write_text(LIMITED, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    report = measured(tmp_path, LIMITED, concurrency=1, ops=10)
     (found,) = suspicions_of(report)
     assert (found.what, found.count) == (STALE, 3)
 
@@ -364,13 +355,11 @@ FORKS = """
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 @pytest.mark.thorough
 def test_connection_used_by_a_fork_is_reported_with_its_line(tmp_path: Path) -> None:
-    file = tmp_path / "app.py"
-    file.write_text(HANGS.replace("WHAT", FORKS.strip()), encoding="utf-8")
-    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path)
+    report = measured(tmp_path, HANGS.replace("WHAT", FORKS.strip()), concurrency=1, ops=10)
     (found,) = suspicions_of(report)
     assert (found.what, found.traits["first"]) == (FORKED, "SELECT 7")
     line = int(found.traits["first_at"].partition(":")[2])
-    assert "SELECT 7" in file.read_text(encoding="utf-8").splitlines()[line - 1]
+    assert "SELECT 7" in (tmp_path / "own.py").read_text(encoding="utf-8").splitlines()[line - 1]
 
 
 @pytest.mark.thorough

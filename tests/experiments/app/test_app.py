@@ -7,11 +7,9 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import sqlstress
 from sqlstress.api import Report
 from sqlstress.cli.commands import run
 from sqlstress.errors import SqlstressError
@@ -19,42 +17,15 @@ from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
 from sqlstress.report import read
 from sqlstress.user_work import AFTER, CALL_COST, OURS, UNDER, UNKNOWN
+from tests.own_app import HEAD, OPERATIONS, WRITES, findings_of, left, measured
 from tests.pages import ROOT
 from tests.rows import fault
 
 BANK = ROOT / "examples" / "app" / "bank.py"
-SHORT: dict[str, Any] = {"ops": 20, "repeat": 1, "concurrency": 2}
-"""By number: a slow disk may leave a window empty, and a fast disk does more than needed."""
-HEAD = """
-import os, random, signal, sqlite3, sys, time
-from sqlstress import check, connect, setup, transaction
-@setup
-def made(path):
-    c = sqlite3.connect(path)
-    c.executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (0)")
-    c.close()
-@connect
-def opened(path):
-    return sqlite3.connect(path, timeout=30, isolation_level=None)
-"""
-WRITES = """
-@transaction
-def add(c):
-    c.execute("UPDATE t SET x = x + 1")
-"""
-
-
-def measured(folder: Path, text: str, **options: Any) -> Report:
-    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
-    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, **{**SHORT, **options})
 
 
 def codes(report: Report) -> set[str]:
     return {finding.code for finding in report.findings}
-
-
-def left(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
 
 
 @pytest.mark.thorough
@@ -71,7 +42,7 @@ def damage(c):
 def none_lost(query, database):
     query("SELECT x FROM t")
 """
-    report = measured(tmp_path, WRITES + damages, concurrency=1, verify="quick")
+    report = measured(tmp_path, HEAD + WRITES + damages, concurrency=1, verify="quick")
     statuses = {check.name: check.status for check in report.runs[0].verdict.checks}
     assert statuses["quick_check"] == "failed" and statuses[AFTER] == "unknown", statuses
 
@@ -82,7 +53,7 @@ def test_setup_by_a_library_in_a_transaction_is_an_error_with_a_remedy(tmp_path:
 def lazy(c):
     c.execute("CREATE TABLE IF NOT EXISTS own (x)")
 """
-    error = measured(tmp_path, text).runs[0].trials[0].error
+    error = measured(tmp_path, HEAD + text).runs[0].trials[0].error
     assert error and error.endswith("; let @setup do that once, with your library"), error
 
 
@@ -134,7 +105,7 @@ def odd(c):
     raise ValueError("mine")
 """
     # The calls suffice to conflict with each other, even if a busy machine is slow.
-    report = measured(tmp_path, text, concurrency=4, ops=60)
+    report = measured(tmp_path, HEAD + text, concurrency=4, ops=60)
     (trial,) = report.runs[0].trials
     raised = {sighting.what: sighting for sighting in trial.sightings if sighting.topic == "exception"}
     assert raised["ValueError"].example == "mine" and raised["ValueError"].traits["transaction"] == "odd"
@@ -157,20 +128,20 @@ from sqlstress import connect, transaction
 @connect
 def opened(path): return sqlite3.connect(path, timeout=30, isolation_level=None)
 {WRITES}"""
-    (tmp_path / "own.py").write_text(text, encoding="utf-8")
-    options = {"file": str(tmp_path / "own.py"), "database": str(original), "directory": tmp_path, **SHORT}
-    report = sqlstress.measure("app", **options)
+    report = measured(tmp_path, text, database=str(original))
     assert report.ok and (report.figures[0].tps or 0) > 0
     assert report.runs[0].trials[0].effective["journal_mode"] == "delete"
     assert "journal-mode" in codes(report)
-    (tmp_path / "own.py").write_text(text.replace("connect(path,", f"connect({str(original)!r},"))
+    opens_original = text.replace("connect(path,", f"connect({str(original)!r},")
     with pytest.raises(SqlstressError, match="the app opens the original database"):
-        sqlstress.measure("app", **options)
+        measured(tmp_path, opens_original, database=str(original))
     assert original.read_bytes() == before
     assert left(tmp_path) == ["app.db"]
 
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no signals and no forks there")
+posix = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no forks and no signals, and keeps its locks"
+)
 
 
 @posix
@@ -184,7 +155,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no signals
     ],
 )
 def test_transaction_that_ends_its_process_is_reported(end: str, said: str, tmp_path: Path) -> None:
-    report = measured(tmp_path, WRITES.replace("c.execute", f"{end} or c.execute"))
+    report = measured(tmp_path, HEAD + WRITES.replace("c.execute", f"{end} or c.execute"))
     assert report.exit_code == 4
     assert said in report.problems[0]
     assert left(tmp_path) == []
@@ -202,7 +173,7 @@ def forks(c):
     if random.random() < 0.01 and not os.fork():
         time.sleep(600)
 """
-    assert measured(tmp_path, text, ops=200).figures[0].verified == "ok"
+    assert measured(tmp_path, HEAD + text, ops=200).figures[0].verified == "ok"
     assert left(tmp_path) == []
 
 
@@ -226,7 +197,7 @@ def forks(c):
 )
 def test_failure_before_the_load_is_a_one_line_error(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SqlstressError, match=said) as caught:
-        measured(tmp_path, text)
+        measured(tmp_path, HEAD + text)
     assert "\n" not in str(caught.value)
     assert left(tmp_path) == []
 
@@ -242,10 +213,10 @@ def add(c):
     own.execute("CREATE TABLE IF NOT EXISTS t (x)")
     own.close()
 """
-    report = measured(tmp_path, text, allow_other_files=True)
+    report = measured(tmp_path, HEAD + text, allow_other_files=True)
     assert report.exit_code == 1
     assert "other.db instead" in report.problems[0]
-    report = measured(tmp_path, "@transaction\ndef nothing(c): pass\n")
+    report = measured(tmp_path, HEAD + "@transaction\ndef nothing(c): pass\n")
     assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["unknown"]
     assert report.exit_code == 0 and "proof-unknown" in codes(report)
 
@@ -263,7 +234,7 @@ def opened(path):
     assert not made_here, "the mapper is bound already"
     return sqlite3.connect(path, timeout=30, isolation_level=None)
 """
-    assert measured(tmp_path, text + WRITES).runs[0].verdict.status == "ok"
+    assert measured(tmp_path, HEAD + text + WRITES).runs[0].verdict.status == "ok"
 
 
 BESIDE = """
@@ -286,7 +257,7 @@ def add(c):
 
 @pytest.mark.thorough
 def test_database_next_to_the_main_one_is_verified_too(tmp_path: Path) -> None:
-    report = measured(tmp_path, BESIDE)
+    report = measured(tmp_path, HEAD + BESIDE)
     checks = {check.name: (check.status, check.checked) for check in report.runs[0].verdict.checks}
     assert checks["quick_check"] == ("ok", 2) and checks[NAME][0] == "ok"
     assert "other-databases" not in codes(report) and "busy-timeout" not in codes(report)
@@ -300,7 +271,7 @@ def test_damaged_database_next_to_the_main_one_fails(tmp_path: Path) -> None:
         other = Path(os.environ["SQLSTRESS_DATABASE"]).with_name("other.db")
         other.write_bytes(b"SQLite format 3" + bytes(4000))
 """
-    report = measured(tmp_path, BESIDE + damage)
+    report = measured(tmp_path, HEAD + BESIDE + damage)
     assert report.exit_code == 1 and "other.db: " in report.problems[0]
 
 
@@ -335,18 +306,18 @@ def made(path):
     note("made")
 """
     )
-    report = measured(tmp_path, text)
+    report = measured(tmp_path, HEAD + text)
     names = [check.name for check in report.runs[0].verdict.checks]
     assert report.ok and AFTER in names and UNDER not in names
     assert left(tmp_path) == []
-    report = measured(tmp_path, text.replace('"SELECT x FROM t"', '"SELECT x + 1 FROM t"'))
+    report = measured(tmp_path, HEAD + text.replace('"SELECT x FROM t"', '"SELECT x + 1 FROM t"'))
     assert report.exit_code == 1 and "all_are_there: the counter holds" in report.problems[0]
 
 
 @pytest.mark.thorough
 def test_refused_note_leaves_the_verdict_unknown(tmp_path: Path) -> None:
     text = "from sqlstress import note\n" + NOTING.replace('note("added")', "note(lambda: 1)")
-    report = measured(tmp_path, text + "@check\ndef none(notes): assert False")
+    report = measured(tmp_path, HEAD + text + "@check\ndef none(notes): assert False")
     assert report.exit_code == 4 and "note() cannot keep what was given" in report.problems[0]
     assert report.runs[0].verdict.status == "unknown"
 
@@ -363,7 +334,7 @@ def add(c):
     thread.start()
     thread.join()
 """
-    report = measured(tmp_path, text)
+    report = measured(tmp_path, HEAD + text)
     found = {
         finding.facts["logged"]: finding.facts["what"]
         for finding in report.findings
@@ -389,9 +360,9 @@ def add(c):
         threading.Thread(target=time.sleep, args=(0.3,), name="ending").start()
 """
     begun = time.monotonic()
-    report = measured(tmp_path, text)
+    report = measured(tmp_path, HEAD + text)
     assert time.monotonic() - begun < 300
-    (found,) = [thread for thread in report.findings if thread.code == "thread-did-not-end"]
+    (found,) = findings_of(report, "thread-did-not-end")
     assert (found.facts["count"], found.facts["names"]) == (2, ["poller"])
     assert report.runs[0].verdict.status == "ok"
 
@@ -418,7 +389,7 @@ def add(c):
 
 @pytest.mark.thorough
 def test_settings_of_a_shared_connection_are_read_at_the_end(tmp_path: Path) -> None:
-    report = measured(tmp_path, SHARED, ledger=True)
+    report = measured(tmp_path, HEAD + SHARED, ledger=True)
     (run,) = report.runs
     assert "off" in run.trials[0].effective["synchronous"]
     checks = {finding.name: (finding.status, finding.note) for finding in run.verdict.checks}
@@ -447,7 +418,7 @@ def hold_and_start(c):
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 def test_program_that_the_app_starts_is_a_separate_lock_holder(tmp_path: Path) -> None:
-    report = measured(tmp_path, STARTS, where=True, concurrency=1, ops=2)
+    report = measured(tmp_path, HEAD + STARTS, where=True, concurrency=1, ops=2)
     (lock,) = (trial.write_lock for run in report.runs for trial in run.trials)
     assert lock
     named = [holder for holder in lock.holders if holder.program != UNKNOWN]
@@ -474,11 +445,11 @@ def test_checks_before_during_and_after_the_load_run_in_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    report = measured(tmp_path, WRITES + LOOKS.replace("BESIDE", "pass"), concurrency=1)
+    report = measured(tmp_path, HEAD + WRITES + LOOKS.replace("BESIDE", "pass"), concurrency=1)
     (trial,) = report.runs[0].trials
     looks = [line.split() for line in Path("looks").read_text().splitlines()]
     assert len(looks) >= 3 and len({process for process, _ in looks}) == trial.attempts
-    assert (looks[0][1], looks[-1][1]) == ("0", str(SHORT["ops"]))
+    assert (looks[0][1], looks[-1][1]) == ("0", str(OPERATIONS))
     assert {check.name: check.status for check in trial.verdict.checks}[UNDER] == "ok"
 
 
@@ -491,7 +462,7 @@ def test_checks_that_end_their_process_are_reported_and_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    report = measured(tmp_path, WRITES + LOOKS.replace("BESIDE", "os._exit(7)"), concurrency=1)
+    report = measured(tmp_path, HEAD + WRITES + LOOKS.replace("BESIDE", "os._exit(7)"), concurrency=1)
     (trial,) = report.runs[0].trials
     assert trial.error and trial.error.startswith(
         "checks under load stopped: the process that runs the checks"
@@ -528,35 +499,9 @@ HELD_LOCK = FAILS.format(
 OWN_CHECK = FAILS.format(body="""assert N % 2, "the stock is negative" """)
 
 
-def raised_sentence(folder: Path, text: str, ops: int) -> str:
-    """Return the sentence of the report about what the transactions raised."""
-    report = measured(folder, text, concurrency=1, ops=ops)
-    (told,) = [each for each in report.findings if each.code == "raised"]
-    return told.text
-
-
-def cause_sentence(tmp_path: Path, source: str, ops: int) -> str:
-    """Return the sentence on the only failed statement of an application."""
-    report = measured(tmp_path, source, concurrency=1, ops=ops)
-    (finding,) = [finding for finding in report.findings if finding.code == "failed-statement"]
-    return finding.text
-
-
-def test_cause_of_a_stale_snapshot(tmp_path: Path) -> None:
-    text = cause_sentence(tmp_path, STALE_SNAPSHOT, 5)
-    assert "5 times with SQLITE_BUSY_SNAPSHOT" in text
-    assert "Begin with BEGIN IMMEDIATE" in text
-
-
-def test_cause_of_busy_after_the_timeout(tmp_path: Path) -> None:
-    text = cause_sentence(tmp_path, HELD_LOCK, 3)
-    assert "3 times with SQLITE_BUSY" in text
-    assert "the process waited for itself" in text
-
-
 def test_raised_check_shows_its_error_and_its_share(tmp_path: Path) -> None:
-    told = raised_sentence(tmp_path, OWN_CHECK, 10)
-    assert "alone raised AssertionError, 5 times (50% of its calls): the stock is negative" in told
+    (found,) = findings_of(measured(tmp_path, HEAD + OWN_CHECK, concurrency=1, ops=10), "raised")
+    assert "alone raised AssertionError, 5 times (50% of its calls): the stock is negative" in found.text
 
 
 CLOSES_FILE = """
@@ -588,77 +533,6 @@ def half(c):
         c.execute("BEGIN")
     c.execute("UPDATE t SET x = x + 1")
 """
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
-def test_file_that_the_app_opens_itself_is_named(tmp_path: Path) -> None:
-    report = measured(tmp_path, CLOSES_FILE, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
-    assert "opened kv.db 5 times" in finding.text
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a file that is open")
-def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
-    report = measured(tmp_path, REMOVES_WAL, concurrency=1, ops=5)
-    texts = [finding.text for finding in report.findings if finding.code == "lost-locks"]
-    line = (
-        (HEAD + REMOVES_WAL)
-        .splitlines()
-        .index('        os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")')
-    )
-    assert any(f"own.py:{line + 1} deleted or moved kv.db-wal 1 time." in text for text in texts)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not lose locks like this")
-def test_copy_of_the_file_is_no_backup(tmp_path: Path) -> None:
-    report = measured(tmp_path, COPIES_FILE, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "lost-locks"]
-    assert "copy made so is no backup: it lacks what is only in -wal" in finding.text
-    assert "Connection.backup() or VACUUM INTO" in finding.text
-
-
-@pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
-def test_database_in_memory_is_private_to_its_process(name: str, tmp_path: Path) -> None:
-    text = f"""
-limits = sqlite3.connect({name!r}, uri=True)
-
-@transaction
-def limit(c):
-    limits.execute("SELECT 1").fetchall()
-"""
-    report = measured(tmp_path, text, concurrency=2, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "in-memory"]
-    line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
-    assert finding.text.startswith(
-        f"The database {name} (own.py:{line}) is in memory: each process has its own"
-    )
-    assert ("cache=shared shares it only within" in finding.text) == ("shared" in name)
-    assert not [finding for finding in report.findings if finding.code == "other-databases"]
-
-
-def test_transaction_that_is_left_open_is_named(tmp_path: Path) -> None:
-    report = measured(tmp_path, LEAVES_OPEN, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
-    assert "half left a transaction open (begun by BEGIN" in finding.text
-    assert "keeps the write lock" in finding.text
-
-
-def test_open_transaction_that_only_read_keeps_no_write_lock(tmp_path: Path) -> None:
-    text = LEAVES_OPEN.replace("UPDATE t SET x = x + 1", "SELECT x FROM t")
-    report = measured(tmp_path, text, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "left-open"]
-    assert "write lock" not in finding.text
-
-
-BY_APSW = """
-import apsw
-
-@transaction
-def insert():
-    c = apsw.Connection(os.environ["SQLSTRESS_DATABASE"])
-    c.execute("INSERT INTO t VALUES (1)")
-    c.close()
-"""
 FORKS = """
 c = None
 
@@ -671,21 +545,6 @@ def insert():
         os._exit(0)
     os.wait()
 """
-
-
-def test_database_that_apsw_used_was_used(tmp_path: Path) -> None:
-    report = measured(tmp_path, BY_APSW, concurrency=1, ops=5)
-    assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["ok"]
-    assert "proof-unknown" not in codes(report)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_processes_that_the_app_forks_are_not_watched(tmp_path: Path) -> None:
-    report = measured(tmp_path, FORKS, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "proof-unknown"]
-    assert "processes that they fork are not watched" in finding.text
-
-
 STAYS_OPEN = """
 KEPT, PAUSES = [], [0.15] * 5
 @transaction
@@ -696,10 +555,94 @@ def report(c):
 """
 
 
-def test_query_that_stays_open_is_named(tmp_path: Path) -> None:
-    report = measured(tmp_path, STAYS_OPEN, concurrency=1, ops=5)
-    (finding,) = [finding for finding in report.findings if finding.code == "open-statement"]
-    assert finding.text.startswith("SELECT x FROM t (own.py:")
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        pytest.param(CLOSES_FILE, "lost-locks", ["opened kv.db 5 times"], marks=posix),
+        pytest.param(
+            COPIES_FILE,
+            "lost-locks",
+            [
+                "copy made so is no backup: it lacks what is only in -wal",
+                "Connection.backup() or VACUUM INTO",
+            ],
+            marks=posix,
+        ),
+        (
+            LEAVES_OPEN,
+            "left-open",
+            ["half left a transaction open (begun by BEGIN", "keeps the write lock"],
+        ),
+        pytest.param(FORKS, "proof-unknown", ["processes that they fork are not watched"], marks=posix),
+        (STAYS_OPEN, "open-statement", ["SELECT x FROM t (own.py:"]),
+        (
+            STALE_SNAPSHOT,
+            "failed-statement",
+            ["5 times with SQLITE_BUSY_SNAPSHOT", "Begin with BEGIN IMMEDIATE"],
+        ),
+        (HELD_LOCK, "failed-statement", ["5 times with SQLITE_BUSY", "the process waited for itself"]),
+    ],
+    ids=["opens", "copies", "leaves a transaction open", "forks", "leaves a query open", "stale", "held"],
+)
+def test_mistake_of_an_application_is_named(tmp_path: Path, text: str, code: str, words: list[str]) -> None:
+    report = measured(tmp_path, HEAD + text, concurrency=1, ops=5)
+    (finding,) = findings_of(report, code)
+    assert [word for word in words if word not in finding.text] == []
+
+
+def test_open_transaction_that_only_read_keeps_no_write_lock(tmp_path: Path) -> None:
+    text = LEAVES_OPEN.replace("UPDATE t SET x = x + 1", "SELECT x FROM t")
+    report = measured(tmp_path, HEAD + text, concurrency=1, ops=5)
+    (finding,) = findings_of(report, "left-open")
+    assert "write lock" not in finding.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete a file that is open")
+def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + REMOVES_WAL, concurrency=1, ops=5)
+    texts = [finding.text for finding in report.findings if finding.code == "lost-locks"]
+    line = (
+        (HEAD + REMOVES_WAL)
+        .splitlines()
+        .index('        os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")')
+    )
+    assert any(f"own.py:{line + 1} deleted or moved kv.db-wal 1 time." in text for text in texts)
+
+
+@pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
+def test_database_in_memory_is_private_to_its_process(name: str, tmp_path: Path) -> None:
+    text = f"""
+limits = sqlite3.connect({name!r}, uri=True)
+
+@transaction
+def limit(c):
+    limits.execute("SELECT 1").fetchall()
+"""
+    report = measured(tmp_path, HEAD + text, concurrency=2, ops=5)
+    (finding,) = findings_of(report, "in-memory")
+    line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
+    assert finding.text.startswith(
+        f"The database {name} (own.py:{line}) is in memory: each process has its own"
+    )
+    assert ("cache=shared shares it only within" in finding.text) == ("shared" in name)
+    assert not findings_of(report, "other-databases")
+
+
+BY_APSW = """
+import apsw
+
+@transaction
+def insert():
+    c = apsw.Connection(os.environ["SQLSTRESS_DATABASE"])
+    c.execute("INSERT INTO t VALUES (1)")
+    c.close()
+"""
+
+
+def test_database_that_apsw_used_was_used(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + BY_APSW, concurrency=1, ops=5)
+    assert [check.status for check in report.runs[0].verdict.checks if check.name == NAME] == ["ok"]
+    assert "proof-unknown" not in codes(report)
 
 
 @pytest.mark.thorough
@@ -714,7 +657,7 @@ def opens():
     with closing(sqlite3.connect(os.environ["SQLSTRESS_DATABASE"], timeout=30)) as c:
         c.execute("SELECT * FROM t").fetchall()
 """
-    report = measured(tmp_path, f"from contextlib import closing\n{text}")
+    report = measured(tmp_path, HEAD + f"from contextlib import closing\n{text}")
     costs = {
         sighting.what: sighting.traits
         for run in report.runs

@@ -6,13 +6,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import sqlstress
+from tests.own_app import measured
 
-SHORT: dict[str, Any] = {"ops": 5, "repeat": 2, "concurrency": 1}
 HEAD = """
 import apsw, os, signal, sqlite3, subprocess, sys
 from pathlib import Path
@@ -23,13 +21,6 @@ def add(c): c.execute("UPDATE t SET x = x + 1")
 @check
 def is_there(query): assert query("SELECT x FROM t")
 """
-
-
-def measured(folder: Path, text: str, **options: Any) -> sqlstress.Report:
-    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
-    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, **{**SHORT, **options})
-
-
 ROLLBACK = """
 @setup
 def made(path):
@@ -67,7 +58,7 @@ def opened(path):
 @pytest.mark.parametrize("text", [ROLLBACK, CRASHED, NO_FILE], ids=["rollback", "crashed WAL", "no file"])
 @pytest.mark.thorough
 def test_first_worker_gets_the_state_that_setup_left(text: str, tmp_path: Path) -> None:
-    report = measured(tmp_path, text)
+    report = measured(tmp_path, HEAD + text, ops=5, repeat=2, concurrency=1)
     assert report.exit_code == 0, report.text()
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["own.py"]
 
@@ -89,7 +80,7 @@ def opened(path):
 def test_openings_that_fail_are_counted(tmp_path: Path) -> None:
     (tmp_path / "marks").mkdir()
     text = FAILS.format(folder=str(tmp_path / "marks"), first=1)
-    report = measured(tmp_path, text, concurrency=3)
+    report = measured(tmp_path, HEAD + text, ops=5, repeat=2, concurrency=3)
     said = report.runs[0].error or ""
     assert re.search(r"connect failed in 3 of 3 processes \(here after \S+ ms\)", said), said
     assert "OperationalError: database is locked" in said and report.exit_code == 4
@@ -127,7 +118,7 @@ def test_worker_never_opens_the_file_itself(library: str, tmp_path: Path) -> Non
     made, opens = LIBRARIES[library]
     log = tmp_path / "log"
     text = OPENED.format(log=str(log), made=made)
-    report = measured(tmp_path, text, concurrency=2)
+    report = measured(tmp_path, HEAD + text, ops=5, repeat=2, concurrency=2)
     assert report.exit_code == 0, report.text()
     lines = [line.split(" ", 2) for line in log.read_text().splitlines()]
     of_process = {pid: [what for sighting, what, _ in lines if sighting == pid] for pid, _, _ in lines}

@@ -21,7 +21,7 @@ from sqlstress.experiments.app.work import LEDGER
 from sqlstress.experiments.hunt.study import study_of
 from sqlstress.report import Check
 from sqlstress.user_work import notes
-from tests.experiments.app.test_app import SHORT, WRITES, measured
+from tests.own_app import HEAD, OPERATIONS, WRITES, measured
 from tests.pages import ROOT
 from tests.rows import thorough
 
@@ -231,7 +231,7 @@ def forget(c):
 
 
 def ledger_of(folder: Path, text: str) -> Check:
-    (run,) = measured(folder, text, ledger=True).runs
+    (run,) = measured(folder, HEAD + text, ledger=True).runs
     (check,) = (result for result in run.verdict.checks if result.name == LEDGER)
     return check
 
@@ -239,7 +239,7 @@ def ledger_of(folder: Path, text: str) -> Check:
 def test_lost_commit_is_wrong_data(tmp_path: Path) -> None:
     text = FORGETS.format("DELETE FROM sqlstress_ledger WHERE worker = 1 AND number = 2")
     check = ledger_of(tmp_path, text)
-    assert (check.status, check.problems, check.checked) == ("failed", 1, 2 * SHORT["ops"])
+    assert (check.status, check.problems, check.checked) == ("failed", 1, 2 * OPERATIONS)
     assert check.counterexamples == ("1 acknowledged commit of worker 1 is lost",)
 
 

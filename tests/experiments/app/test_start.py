@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-import sqlstress
 from sqlstress.api import Report
 from sqlstress.errors import UsageError
 from sqlstress.experiments.app.situations import convert
 from sqlstress.experiments.app.spec import CRASHED_WAL, NO_FILE, ROLLBACK, SITUATIONS, WAL
 from sqlstress.system.processes import Died, call_in_subprocess
+from tests.own_app import findings_of, left, measured
 
 HEAD = """
 import sqlite3
@@ -54,9 +54,7 @@ def opened(path):
 
 
 def started(folder: Path, text: str, **options: Any) -> Report:
-    (folder / "own.py").write_text(HEAD + text, encoding="utf-8")
-    short = {"concurrency": 3, "repeat": 1, **options}
-    return sqlstress.measure("app", file=str(folder / "own.py"), directory=folder, start=True, **short)
+    return measured(folder, HEAD + text, start=True, **{"concurrency": 3, **options})
 
 
 def situations(report: Report) -> list[str]:
@@ -68,14 +66,10 @@ def test_failed_openings_are_counted_in_every_situation(tmp_path: Path) -> None:
     assert situations(report) == [*SITUATIONS]
     counts = [(trial.transactions, trial.failed) for run in report.runs for trial in run.trials]
     assert counts == [(1, 2), (0, 3), (0, 3), (0, 3)] and not report.ok
-    (text,) = (finding.text for finding in report.findings if finding.code == "failed-statement")
+    (text,) = (finding.text for finding in findings_of(report, "failed-statement"))
     assert text.startswith("INSERT INTO t VALUES (N) (own.py:12) failed 11 times")
     assert "two had read the same value" in text
-    assert left_files(tmp_path) == []
-
-
-def left_files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))
+    assert left(tmp_path) == []
 
 
 def test_openings_that_wait_pass(tmp_path: Path) -> None:
