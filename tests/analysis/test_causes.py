@@ -1,14 +1,9 @@
-"""Table of causes: each rule is reached by its facts, and real failures of SQLite have the right cause."""
+"""Table of causes: each rule is reached by its facts. Real failures: tests/user_work/test_real_causes.py."""
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -118,65 +113,3 @@ def test_code_of_a_shared_cache_needs_no_other_sign_of_it() -> None:
 )
 def test_code_in_a_line_of_a_log(text: str, code: int | None) -> None:
     assert code_in(text) == code
-
-
-# Real failures.
-
-Situation = Callable[[sqlite3.Connection, sqlite3.Connection], Iterator[tuple[str, Facts]]]
-
-
-def read_before_write(this: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[tuple[str, Facts]]:
-    this.execute("BEGIN")
-    this.execute("SELECT count(*) FROM t").fetchall()
-    other.execute("BEGIN IMMEDIATE")
-    yield "INSERT INTO t VALUES (1)", Facts(transaction="read", open_cursor=False, statement="write")
-
-
-def stale_snapshot(this: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[tuple[str, Facts]]:
-    this.execute("BEGIN")
-    this.execute("SELECT count(*) FROM t").fetchall()
-    other.execute("INSERT INTO t VALUES (1)")
-    yield "INSERT INTO t VALUES (1)", Facts(transaction="read", open_cursor=False, statement="write")
-
-
-def open_cursor(this: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[tuple[str, Facts]]:
-    this.executemany("INSERT INTO t VALUES (?)", [(number,) for number in range(9)])
-    cursor = this.execute("SELECT x FROM t")
-    cursor.fetchone()
-    other.execute("INSERT INTO t VALUES (1)")
-    yield "BEGIN IMMEDIATE", Facts(transaction="none", open_cursor=True, statement="begin")
-
-
-def held_longer(this: sqlite3.Connection, other: sqlite3.Connection) -> Iterator[tuple[str, Facts]]:
-    other.execute("BEGIN IMMEDIATE")
-    facts = Facts(transaction="none", open_cursor=False, statement="begin", holder="another process")
-    yield "BEGIN IMMEDIATE", facts
-
-
-@pytest.mark.parametrize(
-    ("situation", "name"),
-    [
-        (read_before_write, "read-before-write"),
-        (stale_snapshot, "stale-snapshot"),
-        (open_cursor, "open-cursor"),
-        (held_longer, "held-longer"),
-    ],
-)
-def test_cause_of_a_real_failure(situation: Situation, name: str, tmp_path: Path) -> None:
-    path, timeout_s = tmp_path / "app.db", 0.3
-    with (
-        closing(sqlite3.connect(path, timeout=timeout_s, isolation_level=None)) as this,
-        closing(sqlite3.connect(path, isolation_level=None)) as other,
-    ):
-        this.execute("PRAGMA journal_mode = WAL")
-        this.execute("CREATE TABLE t (x)")
-        for sql, facts in situation(this, other):
-            start_s = time.perf_counter()
-            with pytest.raises(sqlite3.OperationalError) as caught:
-                this.execute(sql)
-            late = time.perf_counter() - start_s >= timeout_s
-            waited: Literal["at once", "the timeout"] = "the timeout" if late else "at once"
-            known = dict.fromkeys(("shared_cache", "exclusive", "repeated", "other_file"), False)
-            complete_facts = replace(facts, waited=waited, timeout="set", journal="wal", **known)  # type: ignore[arg-type]
-            cause = diagnose(caught.value.sqlite_errorcode, complete_facts).cause
-            assert cause and cause.name == name
