@@ -38,6 +38,11 @@ def measured(folder: Path, text: str, name: str = "own.py", **options: Any) -> s
     return sqlstress.measure("app", file=str(folder / name), directory=folder, **given)
 
 
+def line_of(text: str, piece: str) -> int:
+    """Return the number of the line in which a piece of a text begins."""
+    return text[: text.index(piece)].count("\n") + 1
+
+
 def left(folder: Path) -> list[str]:
     """Return the names of the files that a measurement left."""
     return sorted(path.name for path in folder.iterdir() if path.name not in ("own.py", "__pycache__"))

@@ -28,7 +28,7 @@ from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
-from tests.own_app import findings_of, measured
+from tests.own_app import HEAD, findings_of, line_of, measured
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -533,21 +533,7 @@ def test_statement_that_failed_before_in_its_transaction_is_repeated(
     assert [cause and cause.name for cause in causes] == ["stale-snapshot", "repeated-statement"]
 
 
-REPEATS_STATEMENT = """
-import sqlite3, time
-from sqlstress import setup, connect, transaction
-
-@setup
-def make(database):
-    with sqlite3.connect(database) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE t (n)")
-        connection.execute("INSERT INTO t VALUES (0)")
-
-@connect
-def opened(database):
-    return sqlite3.connect(database, timeout=10, isolation_level=None)
-
+REPEATS_STATEMENT = f"""{HEAD}
 def repeated(connection, sql):
     for attempt in range(5):
         try:
@@ -558,19 +544,18 @@ def repeated(connection, sql):
 @transaction
 def add(connection):
     connection.execute("BEGIN")
-    connection.execute("SELECT n FROM t").fetchone()
+    connection.execute("SELECT x FROM t").fetchone()
     time.sleep(0.01)
-    repeated(connection, "UPDATE t SET n = n + 1")
+    repeated(connection, "UPDATE t SET x = x + 1")
     connection.execute("COMMIT")
 """
 
 
 def test_report_names_the_repeated_line_and_no_long_hold(tmp_path: Path) -> None:
-    report = measured(tmp_path, REPEATS_STATEMENT, "repeats.py", concurrency=3, duration=1)
-    codes = [finding.code for finding in report.findings]
-    assert "long-hold" not in codes
+    report = measured(tmp_path, REPEATS_STATEMENT, concurrency=3, duration=1)
+    assert not findings_of(report, "long-hold")
     found = findings_of(report, "failed-statement")
-    assert found[0].facts["at"] == "repeats.py:19"
+    assert found[0].facts["at"] == f"own.py:{line_of(REPEATS_STATEMENT, 'return connection.execute')}"
     assert "repeated only the statement" in str(found[0].facts["explanation"])
     assert all(finding.facts["explanation"] for finding in found)
 
@@ -592,7 +577,7 @@ def third(connection):
 
 @pytest.mark.thorough
 def test_first_findings_have_a_cause_after_many_exceptions(tmp_path: Path) -> None:
-    report = measured(tmp_path, REPEATS_STATEMENT + RAISES, "raises.py", concurrency=3, duration=1)
+    report = measured(tmp_path, REPEATS_STATEMENT + RAISES, concurrency=3, duration=1)
     brief = " ".join(BRIEF.report(report.document).split())
     assert "raised KeyError" in brief and "repeated only the statement" in brief
     assert "Starvation" not in brief.partition("repeated only the statement")[0]

@@ -17,7 +17,7 @@ from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
 from sqlstress.report import read
 from sqlstress.user_work import AFTER, CALL_COST, OURS, UNDER, UNKNOWN
-from tests.own_app import HEAD, OPERATIONS, WRITES, findings_of, left, measured
+from tests.own_app import HEAD, OPERATIONS, WRITES, findings_of, left, line_of, measured
 from tests.pages import ROOT
 from tests.rows import fault
 
@@ -601,12 +601,8 @@ def test_open_transaction_that_only_read_keeps_no_write_lock(tmp_path: Path) -> 
 def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, HEAD + REMOVES_WAL, concurrency=1, ops=5)
     texts = [finding.text for finding in report.findings if finding.code == "lost-locks"]
-    line = (
-        (HEAD + REMOVES_WAL)
-        .splitlines()
-        .index('        os.remove(os.environ["SQLSTRESS_DATABASE"] + "-wal")')
-    )
-    assert any(f"own.py:{line + 1} deleted or moved kv.db-wal 1 time." in text for text in texts)
+    line = line_of(HEAD + REMOVES_WAL, "os.remove(")
+    assert any(f"own.py:{line} deleted or moved kv.db-wal 1 time." in text for text in texts)
 
 
 @pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
@@ -620,7 +616,7 @@ def limit(c):
 """
     report = measured(tmp_path, HEAD + text, concurrency=2, ops=5)
     (finding,) = findings_of(report, "in-memory")
-    line = (tmp_path / "own.py").read_text(encoding="utf-8").splitlines().index(text.splitlines()[1]) + 1
+    line = line_of(HEAD + text, "limits = ")
     assert finding.text.startswith(
         f"The database {name} (own.py:{line}) is in memory: each process has its own"
     )
