@@ -6,15 +6,13 @@ SQLite's trace waits for Python's lock with the connection's mutex; sqlite3 bind
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pages import ROOT
 from tests.rows import mostly_thorough, thorough
+from tests.run_python import run_python
 
 TRACED = """
 import asyncio, faulthandler, json, sqlite3, sys, threading, time
@@ -61,15 +59,7 @@ WHOLE = [20] * FEW_CALLS
 
 def trace_calls(code: str, folder: Path, calls: int = CALLS) -> Any:
     """Return whether a process let go of a connection, and the statements that it recorded of each call."""
-    done = subprocess.run(
-        [sys.executable, "-c", TRACED, code, str(calls)],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+    return json.loads(run_python(folder, TRACED, code, str(calls)))
 
 
 SHARED = "shared = connect(is_for_all=True)\n"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import sqlstress
 from sqlstress.errors import SqlstressError
 from sqlstress.user_work.own_files import file_of
 from tests.own_app import measured
-from tests.pages import ROOT
+from tests.run_python import run_python
 
 HEAD = """
 import sqlite3
@@ -170,14 +168,7 @@ def test_both_drivers_are_refused_before_they_open(kind: str, first: str, tmp_pa
     code = WATCH.format(first=LINK + first, original=original, body=BODIES[kind].strip())
     if kind == "original":
         code = code.replace('OwnFiles(Path("trial")', "OwnFiles(None")
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_python(tmp_path, code)
     assert (tmp_path / "real.db").read_bytes() == b"not opened"
 
 

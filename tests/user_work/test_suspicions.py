@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,6 +32,7 @@ from sqlstress.user_work.suspicions import (
 from tests.own_app import findings_of, measured
 from tests.pages import ROOT
 from tests.rows import thorough
+from tests.run_python import run_python
 from tests.user_work import racy_programs, web_programs
 
 TRACED = """
@@ -67,15 +66,7 @@ def suspicious_lines(folder: Path, module: ModuleType) -> dict[str, list[tuple[s
     connection.close()
     for name in module.PROGRAMS:
         shutil.copy(folder / "empty.db", folder / f"{name}.db")
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, list[tuple[str, str]]] = json.loads(done.stdout)
+    found: dict[str, list[tuple[str, str]]] = json.loads(run_python(folder, code))
     return found
 
 

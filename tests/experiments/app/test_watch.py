@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from sqlstress.experiments.app import SINGLE_STATEMENT
 from sqlstress.experiments.app.watch import WriteTransactions
-from tests.pages import ROOT
+from tests.run_python import run_python
 
 WATCH = """
 import json, os, sqlite3, sys, threading
@@ -30,15 +28,7 @@ print(json.dumps(watch.sightings()))
 
 def watch_code(code: str, folder: Path) -> Any:
     """Run code in a process with watched connections; return the sightings. The hook cannot be removed."""
-    done = subprocess.run(
-        [sys.executable, "-c", WATCH, code],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(run_python(folder, WATCH, code).splitlines()[-1])
 
 
 def test_connection_has_the_traits_of_its_work(tmp_path: Path) -> None:
