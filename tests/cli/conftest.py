@@ -35,6 +35,11 @@ class Said(NamedTuple):
         """Lines of standard error."""
         return self.err.splitlines()
 
+    @property
+    def text(self) -> str:
+        """Standard output in one line."""
+        return " ".join(self.out.split())
+
 
 Cli = Callable[..., Said]
 
@@ -46,13 +51,17 @@ def all_are_brief(brief_runs: None) -> None:
 
 @pytest.fixture
 def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run a command line in an empty folder; its output must contain no traceback."""
+    """Run a command line in an empty folder; its output must contain no traceback.
+
+    With an expected exit code, standard error must be empty too.
+    """
     monkeypatch.chdir(tmp_path)
 
-    def command(*arguments: str | Path) -> Said:
+    def command(*arguments: str | Path, expected: int | None = None) -> Said:
         code = run([*map(str, arguments)])
         said = Said(code, *capsys.readouterr())
         assert "Traceback" not in said.out + said.err
+        assert expected is None or (said.code, said.err) == (expected, ""), said
         return said
 
     return command
@@ -69,6 +78,12 @@ def saved(name: str | Path = "report.json") -> Report:
     text = Path(name).read_text(encoding="utf-8")
     report_validator().validate(json.loads(text))
     return from_json(text)
+
+
+def assert_refused(said: Said, code: int = 2) -> str:
+    """Check that a command wrote one line, on standard error, and return it."""
+    assert (said.code, said.out, len(said.lines)) == (code, "", 1), said
+    return said.err
 
 
 def assert_short(said: Said) -> None:

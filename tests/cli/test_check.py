@@ -50,7 +50,7 @@ def test_exit_code_follows_from_the_verdict(
 ) -> None:
     said = checked(cli, stored(around(1.0, 6)), stored(around(ratio, 6)), *options)
     assert said.code == code
-    assert word in " ".join(said.out.split())
+    assert word in said.text
     assert len(said.lines) == (code == 1)
 
 
@@ -127,8 +127,7 @@ def test_conclusion_claims_no_more_than_the_trials_show(cli: Cli, case: str, sai
         cli, stored(*base), stored(*now), *(("--max-drop", "90%", "--strict") if opposite else ())
     )
     assert found.code == (3 if opposite else 0)
-    text = " ".join(found.out.split())
-    assert [each for each in said.split("|") if each not in text] == []
+    assert [each for each in said.split("|") if each not in found.text] == []
 
 
 def test_comparison_with_the_baseline_equals_the_golden_file(cli: Cli) -> None:

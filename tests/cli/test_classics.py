@@ -38,8 +38,7 @@ def outcomes(report: Report) -> dict[str, str]:
 def test_phase_is_measured_proved_and_shown(
     cli: Cli, tmp_path: Path, phase: str, scale: str, cells: int
 ) -> None:
-    said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *METHODS)
-    assert (said.code, said.err) == (0, "")
+    said = cli("methods", "--phase", phase, "--scale", scale, "--driver", "sqlite3", *METHODS, expected=0)
     assert max(map(len, said.out.splitlines())) <= 80
     report = saved()
     assert len(report.runs) == cells
@@ -56,11 +55,11 @@ def test_phase_is_measured_proved_and_shown(
 @pytest.mark.thorough
 def test_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli: Cli) -> None:
     # A busy machine may need 0.1 s for ten rows.
-    said = cli(
+    cli(
         *("methods", "--phase=insert", "--scale=10,500000,600000", "--method=1b1", "--timeout=500ms"),
         *("--driver", "sqlite3", *METHODS, "--repeat", "3"),
+        expected=0,
     )
-    assert (said.code, said.err) == (0, "")
     told = outcomes(saved())
     assert told["insert 10 by 1b1, sqlite3, 1 process"] == "done"
     assert told["insert 500,000 by 1b1, sqlite3, 1 process"] == "timeout"
@@ -71,11 +70,11 @@ def test_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli: C
 
 @pytest.mark.thorough
 def test_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
-    said = cli(
+    cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
         *("--driver", "sqlite3", *METHODS, "--samples", "150"),
+        expected=0,
     )
-    assert (said.code, said.err) == (0, "")
     told = outcomes(saved())
     assert told["query 20 by BLK, sqlite3, 1 process"] == "done"
     assert told["query 2,000 by BLK, sqlite3, 1 process"] == "limit"
@@ -88,8 +87,7 @@ KEYS = ("keys", "-c", "2", *FEW, "--synchronous", "off")
 
 
 def test_measurement_reports_time_and_space_of_every_type(cli: Cli, tmp_path: Path) -> None:
-    said = cli(*KEYS, "--id-type", "int,uuid4,ulid-monotonic", "--details", "-o", "report.json")
-    assert (said.code, said.err) == (0, "")
+    said = cli(*KEYS, "--id-type", "int,uuid4,ulid-monotonic", "--details", "-o", "report.json", expected=0)
     runs = saved().runs
     assert [(run.case.spec.schema, run.case.spec.id_type) for run in runs if run.case.spec] == [
         (schema, id_type)
@@ -144,8 +142,7 @@ def test_space_of_every_schema_equals_the_output_of_sqlite3_analyzer(
 ) -> None:
     if way == "by our own walk":
         monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
-    said = cli(*KEYS, "--full", "--id-type", id_type, "--users", "200", "--keep", "-o", "report.json")
-    assert (said.code, said.err) == (0, "")
+    cli(*KEYS, "--full", "--id-type", id_type, "--users", "200", "--keep", "-o", "report.json", expected=0)
     runs = {run.case.spec.schema: run for run in saved().runs if run.case.spec}
     assert tuple(runs) == SCHEMAS
     for number, run in enumerate(runs.values(), 1):
@@ -171,8 +168,7 @@ def settings_shown(said: Said) -> list[str]:
 
 
 def test_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
-    said = cli(*CYCLES)
-    assert (said.code, said.err) == (0, "")
+    said = cli(*CYCLES, expected=0)
     names = ["delete", "delete-tx", "wal", "wal-tx", "wal-tx-off"]
     assert settings_shown(said) == names
     assert max(map(len, said.out.splitlines())) <= 80
@@ -189,16 +185,14 @@ def test_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
 def test_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
     said = cli(*CYCLES, "--settings", "wal", "--wal-autocheckpoint", "12", "--details")
     assert said.code == 0
-    text = " ".join(said.out.split())
     due = "wal-12: the checkpoint at 12 frames was due in cycle 3 (5 commits per cycle, one frame each)."
-    assert due in text
-    assert re.search(r"It was seen there \([\d.]+ \S+\)\. The slowest cycle except the first", text)
+    assert due in said.text
+    assert re.search(r"It was seen there \([\d.]+ \S+\)\. The slowest cycle except the first", said.text)
 
 
 @pytest.mark.thorough
 def test_run_that_is_given_up_is_no_failure(cli: Cli) -> None:
-    said = cli(*CYCLES, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms")
-    assert (said.code, said.err) == (0, "")
+    said = cli(*CYCLES, "--settings", "delete", "--cycles", "100000", "--timeout", "200ms", expected=0)
     assert "TIMEOUT" in said.out
     (trial,) = saved().runs[0].trials
     assert trial.outcome == "timeout"

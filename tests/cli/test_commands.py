@@ -20,14 +20,13 @@ from sqlstress.cli.outputs import print_text
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiment import commands, get_experiment
 from sqlstress.report import Check, Verdict
-from tests.cli.conftest import EXAMPLE, Cli, FakeSession, saved
+from tests.cli.conftest import EXAMPLE, Cli, FakeSession, assert_refused, saved
 from tests.engine.processes import environment
 from tests.several import with_trials
 
 
 def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
-    said = cli("--help")
-    assert (said.code, said.err) == (0, "")
+    said = cli("--help", expected=0)
     for name in (*summaries(), *(f"--{option.name}" for option in main_options()), "--output"):
         assert f" {name}" in said.out
     assert max(map(len, said.out.splitlines())) <= 80
@@ -36,8 +35,7 @@ def test_help_shows_the_commands_and_the_main_options(cli: Cli) -> None:
 
 @pytest.mark.parametrize("command", summaries())
 def test_every_command_has_help_with_an_example(cli: Cli, command: str) -> None:
-    said = cli(command, "--help")
-    assert (said.code, said.err) == (0, "")
+    said = cli(command, "--help", expected=0)
     assert said.out.startswith(f"Usage: sqlstress {command} ")
     assert f"Example: sqlstress {command}" in said.out
     assert max(map(len, said.out.splitlines())) <= 80
@@ -220,8 +218,7 @@ def test_unsupported_characters_are_printed_as_plainer_ones(
 
 
 def test_printed_schema_accepts_a_report(cli: Cli, session: type[FakeSession], tmp_path: Path) -> None:
-    said = cli("schema")
-    assert (said.code, said.err) == (0, "")
+    said = cli("schema", expected=0)
     schema = json.loads(said.out)
     jsonschema.Draft202012Validator.check_schema(schema)
     cli("-o", "report.json")
@@ -233,8 +230,7 @@ def test_printed_schema_accepts_a_report(cli: Cli, session: type[FakeSession], t
 
 
 def test_doctor_reports_the_cost_of_a_sync_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
-    said = cli("doctor")
-    assert (said.code, said.err) == (0, "")
+    said = cli("doctor", expected=0)
     assert "Sync  " in said.out
     assert "SQLite" in said.out
     assert max(map(len, said.out.splitlines())) <= 80
@@ -255,9 +251,7 @@ def test_doctor_examines_no_library_for_a_driver_that_has_none(cli: Cli) -> None
 
 
 def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:
-    said = cli("doctor", "--dir", "missing")
-    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-    assert "Choose another --dir" in said.err
+    assert "Choose another --dir" in assert_refused(cli("doctor", "--dir", "missing"))
 
 
 @pytest.mark.parametrize("words", [(), ("app",), ("ab", "sql")], ids=["none", "app", "ab sql"])

@@ -9,7 +9,7 @@ import pytest
 from sqlstress.experiments.crash.spec import Kills
 from sqlstress.experiments.crash.study import KillPlan
 from sqlstress.report import to_json
-from tests.cli.conftest import Cli, saved
+from tests.cli.conftest import Cli, assert_refused, saved
 from tests.crash_report import crash_report
 from tests.rows import thorough
 
@@ -36,8 +36,7 @@ def kills_of() -> Kills:
 )
 def test_any_settings_can_be_tried(cli: Cli, options: tuple[str, ...]) -> None:
     pytest.importorskip("apsw")
-    said = cli("crash", *SHORT, *options, "-o", "crash.json")
-    assert (said.code, said.err) == (0, "")
+    cli("crash", *SHORT, *options, "-o", "crash.json", expected=0)
     assert kills_of().acknowledged > 0
 
 
@@ -50,8 +49,7 @@ def test_any_settings_can_be_tried(cli: Cli, options: tuple[str, ...]) -> None:
     "options", [(), thorough(("--journal-mode", "delete", "-b", "3"))], ids=["WAL", "journal"]
 )
 def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, options: tuple[str, ...]) -> None:
-    said = cli("crash", *SHORT, *options, "-o", "crash.json")
-    assert (said.code, said.err) == (0, "")
+    said = cli("crash", *SHORT, *options, "-o", "crash.json", expected=0)
     found = kills_of()
     assert (found.rounds, found.kills, found.databases, found.error) == (3, 9, 1, None)
     assert found.acknowledged > 0
@@ -62,7 +60,7 @@ def test_writers_are_killed_and_nothing_is_lost(cli: Cli, tmp_path: Path, option
         "whole transactions": "ok",
         "survivors": "ok",
     }
-    assert "Nothing was lost: " in said.out and "survived 9 kills" in " ".join(said.out.split())
+    assert "Nothing was lost: " in said.out and "survived 9 kills" in said.text
     assert [path.name for path in tmp_path.iterdir()] == ["crash.json"]
 
 
@@ -84,7 +82,7 @@ def test_unsafe_journal_mode_fails(cli: Cli) -> None:
     assert said.code == 1
     assert said.err == "", "the report says it, and once is enough"
     assert "FAILED: after 12 kills, " in said.out
-    assert "journal_mode=OFF keeps nothing on disk to roll back with" in " ".join(said.out.split())
+    assert "journal_mode=OFF keeps nothing on disk to roll back with" in said.text
     found = kills_of()
     assert found.verdict.counterexamples[0].startswith("round ")
     assert found.databases > 1
@@ -92,16 +90,14 @@ def test_unsafe_journal_mode_fails(cli: Cli) -> None:
 
 @pytest.mark.thorough
 def test_quiet_failure_is_one_line_on_stderr(cli: Cli) -> None:
-    said = cli("crash", *DAMAGING, "--quiet")
-    assert (said.code, said.out, len(said.lines)) == (1, "", 1)
-    assert said.err.startswith("Error: FAILED: after 12 kills, ")
+    error = assert_refused(cli("crash", *DAMAGING, "--quiet"), 1)
+    assert error.startswith("Error: FAILED: after 12 kills, ")
 
 
 def test_crash_test_without_evidence_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = KillPlan(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
     monkeypatch.setattr("sqlstress.experiments.crash.study.draw", lambda seed, number, writers: at_once)
-    said = cli("crash", "--rounds", "1", "-c", "1")
-    assert (said.code, said.err) == (3, "")
+    said = cli("crash", "--rounds", "1", "-c", "1", expected=3)
     assert "Nothing is proved" in said.out
 
 
@@ -133,8 +129,7 @@ def test_saved_crash_test_is_shown_but_neither_checked_nor_compared(cli: Cli, tm
     ids=["WAL", "4 buckets", "OFF", "DELETE"],
 )
 def test_thousand_kills_lose_nothing(cli: Cli, options: tuple[str, ...]) -> None:
-    said = cli("crash", "--rounds", "334", *options, "-o", "crash.json")
-    assert (said.code, said.err) == (0, "")
+    cli("crash", "--rounds", "334", *options, "-o", "crash.json", expected=0)
     found = kills_of()
     assert (found.kills, found.lost_count, found.torn_count) == (1002, 0, 0)
     assert found.wals + found.hot_journals > 0

@@ -28,8 +28,7 @@ WITHOUT_CASES = ("crash",)
 def test_experiment_is_saved_in_every_format_and_shown_again(cli: Cli, name: str) -> None:
     forms = DOCUMENTS if name in WITHOUT_CASES else FILES
     command, *words = COMMANDS[name]
-    said = cli(command, *(f"-o{form}:{FILES[form]}" for form in forms), *words)
-    assert (said.code, said.err) == (0, "")
+    said = cli(command, *(f"-o{form}:{FILES[form]}" for form in forms), *words, expected=0)
     report = saved()
     assert report_json(report) == Path("report.json").read_text(encoding="utf-8")
     assert cli("report", "report.json").out == said.out

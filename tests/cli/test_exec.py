@@ -20,7 +20,7 @@ from sqlstress.engine.folder import remove_abandoned
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
-from tests.cli.conftest import Cli, Said, saved
+from tests.cli.conftest import Cli, Said, assert_refused, saved
 from tests.pages import ROOT
 from tests.rows import thorough
 
@@ -105,17 +105,15 @@ def test_exit_codes_and_messages_are_counted_and_too_many_of_them_exit_1(cli: Cl
     assert (codes.what, messages.what) == ("3", "no N in PATH")
     assert codes.count == messages.count > 0
     assert messages.example.startswith("no ") and "/tmp/" in messages.example
-    text = " ".join(said.out.split())
-    assert f"did not exit with 0. Exit codes, with their counts: 3 ({codes.count})" in text
-    assert f'"{messages.example}" ({codes.count})' in text
+    assert f"did not exit with 0. Exit codes, with their counts: 3 ({codes.count})" in said.text
+    assert f'"{messages.example}" ({codes.count})' in said.text
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGBUS")
 def test_command_killed_by_sigbus_gets_cause_and_cure(cli: Cli) -> None:
     said = exec_(cli, *PYTHON, "import os, signal; os.kill(os.getpid(), signal.SIGBUS)", options=SOME)
-    text = " ".join(said.out.split())
-    assert "Exit codes, with their counts: SIGBUS (" in text
-    assert "SIGBUS: The -shm file was truncated" in text and "Use one SQLite library" in text
+    assert "Exit codes, with their counts: SIGBUS (" in said.text
+    assert "SIGBUS: The -shm file was truncated" in said.text and "Use one SQLite library" in said.text
 
 
 # The program closes the file by other means, which drops its locks; another process then deletes the WAL.
@@ -135,7 +133,7 @@ while True:
 def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     options = ("--alone", "-c", "1", "--ops", "1", "--repeat", "1", "--timeout", "4s")
     said = exec_(cli, *PYTHON, LOSES_ITS_LOCKS, "{db}", options=options)
-    assert "Deleted while 1 process had it open: the WAL." in " ".join(said.out.split())
+    assert "Deleted while 1 process had it open: the WAL." in said.text
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
 
 
@@ -157,9 +155,9 @@ def test_command_that_deletes_the_wal_is_named_and_its_commits_are_lost(cli: Cli
     Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
     options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
     said = exec_(cli, *PYTHON, REMOVES_LEFTOVERS, "{db}", options=options)
-    text = " ".join(said.out.split())
-    assert "SQLite did not do that, because" in text and "the command, a script or other code deletes" in text
-    assert "Never delete or move -wal or -shm" in text and "are lost" in text
+    assert "SQLite did not do that, because" in said.text
+    assert "the command, a script or other code deletes" in said.text
+    assert "Never delete or move -wal or -shm" in said.text and "are lost" in said.text
     assert said.code == 1 and "wrote into a deleted WAL" in said.err
 
 
@@ -177,14 +175,13 @@ def test_key_that_two_commands_insert_has_its_cause(cli: Cli) -> None:
     Path("schema.sql").write_text("CREATE TABLE invoice (number INTEGER PRIMARY KEY);", encoding="utf-8")
     options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
     said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=options)
-    text = " ".join(said.out.split())
-    assert 'failed with "UNIQUE constraint failed: invoice.number"' in text
-    assert "If one process alone (-c 1) does not fail" in text and "BEGIN IMMEDIATE before the SELECT" in text
+    assert 'failed with "UNIQUE constraint failed: invoice.number"' in said.text
+    assert "If one process alone (-c 1) does not fail" in said.text
+    assert "BEGIN IMMEDIATE before the SELECT" in said.text
     said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=(*options, "-c", "1,2"))
-    text = " ".join(said.out.split())
-    assert "With one process it did not fail: two commands had read the same value" in text
+    assert "With one process it did not fail: two commands had read the same value" in said.text
     said = exec_(cli, *PYTHON, NEXT_NUMBER.replace("+ 1", ""), "{db}", options=(*options, "-c", "1,2"))
-    assert "It also fails with one process, so it is no race" in " ".join(said.out.split())
+    assert "It also fails with one process, so it is no race" in said.text
 
 
 COUNTS = """
@@ -235,8 +232,7 @@ def test_cause_of_a_lock_error_follows_from_the_failed_line(cli: Cli) -> None:
     Path("schema.sql").write_text("CREATE TABLE log (number INTEGER);", encoding="utf-8")
     options = ("--alone", "-c", "2", "--ops", "2", "--repeat", "1", "--journal-mode", "delete")
     said = exec_(cli, sys.executable, "held.py", "{db}", options=(*options, "--setup", "schema.sql"))
-    text = " ".join(said.out.split())
-    assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in text
+    assert 'at other.execute("PRAGMA journal_mode=WAL"). Switching the journal mode needs' in said.text
 
 
 ADDS = """
@@ -270,7 +266,7 @@ def lock_findings(cli: Cli, *, before: str = "", first: str = "pass", mode: str 
     options = ("--lines", "-c", "1", "--setup", "schema.sql", "--duration", "500ms", "--repeat", "1")
     said = cli("exec", *options, "--journal-mode", mode, "--details", "--", sys.executable, "add.py", "{db}")
     assert said.code == 0, said
-    return " ".join(said.out.split())
+    return said.text
 
 
 @only_linux
@@ -325,9 +321,8 @@ def test_commands_that_make_tables_of_their_own_are_measured(cli: Cli) -> None:
 
 
 def test_command_in_a_single_word_is_refused_with_a_remedy(cli: Cli) -> None:
-    said = exec_(cli, "./tool add 1")
-    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-    assert "no such program: './tool add 1'. Write its arguments as separate words." in said.err
+    error = assert_refused(exec_(cli, "./tool add 1"))
+    assert "no such program: './tool add 1'. Write its arguments as separate words." in error
     assert list(Path().iterdir()) == []
 
 
@@ -347,7 +342,7 @@ def test_command_that_is_too_slow_fails_and_is_reported(cli: Cli) -> None:
     # Its child may end a moment later, and be counted as left behind.
     counts = {sighting.what: sighting.count for sighting in answers("ended")}
     assert counts["--timeout"] > 1
-    assert "took longer than 0.1 s; they were ended" in " ".join(said.out.split())
+    assert "took longer than 0.1 s; they were ended" in said.text
 
 
 @pytest.mark.thorough
@@ -462,7 +457,7 @@ def test_load_continues_after_expected_or_mixed_failures(
     (run,) = saved().runs
     assert run.trials and run.trials[0].error is None
     # The remedy for locked commands appears only if a command met a lock.
-    assert ("The busy timeout was 0" in " ".join(said.out.split())) == ("locked" in program)
+    assert ("The busy timeout was 0" in said.text) == ("locked" in program)
 
 
 HOLD = """
@@ -542,15 +537,14 @@ def test_copy_that_no_command_opened_is_not_reported_as_measured(
         connection.commit()
     words = ("--database=app.db", "--alone", "-c1", "--repeat=1", "--ops=2")
     said = cli("exec", *words, "--", sys.executable, "-c", "import time; time.sleep(0.3)")
-    text = " ".join(said.out.split())
-    assert "a copy of app.db, which no command used" in text
-    assert "No command opened the copy of app.db" in text
+    assert "a copy of app.db, which no command used" in said.text
+    assert "No command opened the copy of app.db" in said.text
     used = (
         "import sqlite3, sys, time; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT 1 FROM t'); "
         "time.sleep(0.3)"
     )
     said = cli("exec", *words, "--", sys.executable, "-c", used, "{db}")
-    assert "No command opened" not in " ".join(said.out.split())
+    assert "No command opened" not in said.text
 
 
 @pytest.mark.thorough
@@ -564,7 +558,7 @@ def test_single_command_that_never_opened_the_copy_is_reported(cli: Cli, tmp_pat
         connection.commit()
     words = ("--database=app.db", "--alone", "-c1", "--repeat=2", "--ops=1")
     said = cli("exec", *words, "--", sys.executable, "-c", "pass")
-    assert "No command opened the copy of app.db" in " ".join(said.out.split())
+    assert "No command opened the copy of app.db" in said.text
     opens = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT 1')"
     said = cli("exec", *words, "--", sys.executable, "-c", opens, "{db}")
-    assert "No command opened" not in " ".join(said.out.split())
+    assert "No command opened" not in said.text

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
 def test_hunt_reports_its_rounds_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("apsw")
     report = tmp_path / "hunt.json"
-    done = cli("hunt", "--driver", "apsw", "--max-time", "1s", "--dir", tmp_path, "-o", report, "-o", "txt:-")
-    assert (done.code, done.err) == (0, "")
+    words = ("--driver", "apsw", "--max-time", "1s", "--dir", tmp_path, "-o", report, "-o", "txt:-")
+    done = cli("hunt", *words, expected=0)
     assert "Nothing found." in done.out
     hunt = json.loads(report.read_text(encoding="utf-8"))["hunt"]["found"]
     assert hunt["rounds"] >= 1 and hunt["operations"]["writer"] > 0 and hunt["found"] is None
@@ -92,10 +92,8 @@ def test_hunt_in_a_program_reports_lost_locks_and_failed_statements(cli: Cli, tm
     program, report = tmp_path / "program.py", tmp_path / "hunt.json"
     program.write_text(PROGRAM + OPENS)
     words = ("hunt", "--max-time", "1s", "--no-pauses", "--dir", tmp_path, "-o", report, "-o", "txt:-")
-    done = cli(*words, "app", program, "-c", "1", "--duration", "100ms")
-    text = " ".join(done.out.split())
-    assert (done.code, done.err) == (0, "")
-    assert "opened kv.db" in text and "Closing the file drops SQLite's locks" in text
+    done = cli(*words, "app", program, "-c", "1", "--duration", "100ms", expected=0)
+    assert "opened kv.db" in done.text and "Closing the file drops SQLite's locks" in done.text
     (run,) = json.loads(report.read_text(encoding="utf-8"))["runs"]
     sightings = run["trials"][0]["sightings"]
     failed = [sighting["what"] for sighting in sightings if sighting["topic"] == FAILED_STATEMENT]
@@ -111,7 +109,6 @@ def test_bus_error_is_reported_with_cause_and_cure(
     program.write_text(PROGRAM + TRUNCATES)
     first, *more = command
     done = cli(first, "--dir", tmp_path, *more, program, "-c", "1", "--duration", "100ms")
-    text = " ".join(done.out.split())
     assert done.code == 4
-    assert "worker 1 was killed by SIGBUS (the -shm file was truncated under a live connection" in text
-    assert "let no other code open or delete -shm" in text
+    assert "worker 1 was killed by SIGBUS (the -shm file was truncated under a live connection" in done.text
+    assert "let no other code open or delete -shm" in done.text

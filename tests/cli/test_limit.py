@@ -63,7 +63,7 @@ def test_limit_is_between_the_highest_rate_that_holds_and_the_next(windows: Wind
     expected = (
         "Holds 1,620/s: most windows keep p99 within 10ms. Does not hold 1,980/s. The limit is about 1,790"
     )
-    assert expected in " ".join(said.out.split())
+    assert expected in said.text
     report = saved("limit.json")
     assert [run.case.arrivals is None for run in report.runs] == [True] + [False] * (len(report.runs) - 1)
     assert {case.concurrency for case in windows.cases} == {3}
@@ -82,7 +82,7 @@ def test_operations_that_fail_break_the_promise_and_are_no_failure(windows: Wind
     windows.failing_over = 1_200
     said = cli(*OPTIONS, "--p99", "10ms")
     assert said.code == 0
-    assert "The limit is about 1,240/s." in " ".join(said.out.split())
+    assert "The limit is about 1,240/s." in said.text
     assert "failures" in said.out
 
 
@@ -100,7 +100,7 @@ def test_end_of_max_time_is_reported_and_exits_3_if_strict(windows: Windows, cli
         patch.setattr(limit.LimitStudy.__init__, "__defaults__", (lambda: next(clock),))
         found = cli(*OPTIONS, "--p99", "10ms", "--max-time", "4s", "--strict")
     assert found.code == 3
-    assert "Ended early: 4 s were over (--max-time)." in " ".join(found.out.split())
+    assert "Ended early: 4 s were over (--max-time)." in found.text
 
 
 def test_window_is_measured_even_after_a_slow_closed_loop(
@@ -124,7 +124,7 @@ def test_no_rate_is_tried_at_which_a_window_has_too_few_operations(windows: Wind
     # 1,127 operations in 20 s.
     tried = {case.rate: case.duration_s for case in windows.cases if case.arrivals}
     assert min(tried) == 62 and tried[62] == pytest.approx(18.2) and tried[max(tried)] == 4.0
-    assert "at lower rates a window of 20s has too few operations" in " ".join(found.out.split())
+    assert "at lower rates a window of 20s has too few operations" in found.text
 
 
 def test_late_harness_ends_the_search_at_once(windows: Windows, cli: Cli) -> None:
@@ -133,19 +133,17 @@ def test_late_harness_ends_the_search_at_once(windows: Windows, cli: Cli) -> Non
     assert said.code == 0
     closed, *saturated, first, again = [case.rate for case in windows.cases]
     assert not closed and min(saturated) >= CAPACITY >= first == again
-    text = " ".join(said.out.split())
-    assert "Ended early: 2 windows in a row could not be judged." in text
-    assert "2 windows not judged: the harness itself began operations late, by more than 50%" in text
+    assert "Ended early: 2 windows in a row could not be judged." in said.text
+    assert "2 windows not judged: the harness itself began operations late, by more than 50%" in said.text
 
 
 def test_search_runs_the_users_scripts(windows: Windows, cli: Cli) -> None:
     said = cli(*OPTIONS, "--p99", "10ms", "sql", "-b", "bank@2", "-b", "select-only", "-c", "3")
     assert said.code == 0, said
-    text = " ".join(said.out.split())
-    assert "Holds 1,620/s: " in text and "Does not hold 1,980/s. " in text
-    assert "66.7% bank and 33.3% select-only" in text
+    assert "Holds 1,620/s: " in said.text and "Does not hold 1,980/s. " in said.text
+    assert "66.7% bank and 33.3% select-only" in said.text
     # sqlstress does not count the commits of a script.
-    assert "The number of checkpoints in a window is unknown for this load" in text
+    assert "The number of checkpoints in a window is unknown for this load" in said.text
     assert {(case.workload, case.concurrency) for case in windows.cases} == {("sql", 3)}
     assert len(saved("limit.json").runs) > 5
 

@@ -58,12 +58,11 @@ def test_application_is_proved_and_its_connection_settings_are_reported(
     cli: Cli, server: str, url: str
 ) -> None:
     said, trial = app(cli, url, CONNECTS)
-    words = " ".join(said.out.split())
     assert (
         "Settings of your connections (as read from PostgreSQL at the end): synchronous_commit=on, read"
-        in words
+        in said.text
     )
-    assert "autocommit on (2 connections)" in words and "Every commit synced" in words
+    assert "autocommit on (2 connections)" in said.text and "Every commit synced" in said.text
     assert status(trial)[0] == "ok" and trial.transactions
     assert trial.effective["transaction_isolation"] == "read committed"
     assert left(server) == (0, 0)
@@ -88,9 +87,8 @@ def test_isolation_level_is_set_and_a_different_one_is_reported(cli: Cli, url: s
     said, trial = app(cli, url, own, "--max-failed=100%")
     assert trial.effective["transaction_isolation"] == "repeatable read"
     assert trial.effective["synchronous_commit"] == "off"
-    words = " ".join(said.out.split())
-    assert "synchronous_commit is off on connections: a power failure can lose" in words
-    assert "A power cut can lose the last commits" in words
+    assert "synchronous_commit is off on connections: a power failure can lose" in said.text
+    assert "A power cut can lose the last commits" in said.text
 
 
 @pytest.mark.thorough
@@ -110,7 +108,7 @@ def meets(c):
     (raised,) = [sighting for sighting in trial.sightings if sighting.topic == "exception"]
     assert (raised.what, raised.traits["raised"]) == ("SQLSTATE 40001", "psycopg.errors.SerializationFailure")
     assert trial.busy_snapshot and trial.failed and not trial.busy
-    assert "retry the whole transaction" in " ".join(said.out.split())
+    assert "retry the whole transaction" in said.text
 
 
 @pytest.mark.thorough
@@ -144,9 +142,8 @@ def test_application_outside_of_our_schema_is_detected(
     said, trial = app(cli, url, text, code=1 if found == "failed" else 0)
     assert status(trial) == (found, told)
     if found != "failed":
-        words = " ".join(said.out.split())
-        assert "no psycopg connection was open and idle at the end. A session begins with" in words
-        assert "Durability unknown: no connection was seen." in words
+        assert "no psycopg connection was open and idle at the end. A session begins with" in said.text
+        assert "Durability unknown: no connection was seen." in said.text
 
 
 @pytest.mark.thorough
@@ -190,7 +187,7 @@ def test_commands_find_the_server_by_a_url_and_by_variables(cli: Cli, server: st
     own, nothing = report.runs
     assert own.trials[0].transactions == 6 and own.verdict.status == "ok", said.out
     assert not nothing.case.spec.command
-    assert "PostgreSQL (" in " ".join(said.out.split()) and "SQLite" not in said.out
+    assert "PostgreSQL (" in said.text and "SQLite" not in said.out
     assert left(server) == (0, 0)
 
 
@@ -221,7 +218,7 @@ def test_concurrent_commands_take_equal_numbers_unless_isolated(cli: Cli, url: s
     (trial,) = report.runs[0].trials
     assert (report.runs[0].verdict.status == "ok") == holds == bool(trial.failed)
     told = "could not serialize access" if holds else "no number twice: ("
-    assert told in " ".join(said.out.split())
+    assert told in said.text
 
 
 @pytest.mark.thorough
@@ -229,7 +226,7 @@ def test_statement_of_an_ended_command_is_ended_on_the_server(cli: Cli, server: 
     Path("own.py").write_text("import psycopg\npsycopg.connect('').execute('SELECT pg_sleep(600)')\n")
     options = ("--target=postgres", f"--dsn={url}", "-c2", "--ops=1", "--timeout=2s", "--alone")
     said, report = measured(cli, "exec", *options, "--", sys.executable, "own.py", code=1)
-    assert "took longer than 2 s" in " ".join(said.out.split())
+    assert "took longer than 2 s" in said.text
     assert left(server) == (0, 0) and not report.runs[0].trials[0].error
 
 
@@ -239,10 +236,8 @@ def test_application_is_set_side_by_side_on_two_targets(cli: Cli, server: str, u
     said, report = measured(cli, "app", *options)
     assert [run.case.driver for run in report.runs] == ["sqlite3", "psycopg"]
     assert {run.verdict.status for run in report.runs} == {"ok"}
-    words = " ".join(said.out.split())
-    assert (
-        "sqlite postgres" in words and "as read from SQLite" in words and "as read from PostgreSQL" in words
-    )
+    assert "sqlite postgres" in said.text
+    assert "as read from SQLite" in said.text and "as read from PostgreSQL" in said.text
     assert left(server) == (0, 0)
 
 

@@ -15,7 +15,7 @@ from sqlstress.errors import Interrupted, UsageError
 from sqlstress.report import from_json
 from sqlstress.show.formats import FORMATS
 from sqlstress.system.interrupt import install_stop_handlers
-from tests.cli.conftest import EXAMPLE, Cli, FakeSession
+from tests.cli.conftest import EXAMPLE, Cli, FakeSession, assert_refused
 from tests.faults.surroundings import is_root, read_only
 
 
@@ -130,9 +130,7 @@ def test_annotations_for_github_leave_the_standard_output_to_the_report(
 def test_outputs_unfit_for_standard_output_are_refused(
     cli: Cli, tmp_path: Path, outputs: tuple[str, ...], told: str
 ) -> None:
-    said = cli(*outputs)
-    assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-    assert told in said.err
+    assert told in assert_refused(cli(*outputs))
     assert not list(tmp_path.iterdir())
 
 
@@ -225,9 +223,8 @@ def test_unwritable_output_is_refused_at_once(cli: Cli, tmp_path: Path, command:
     names = ["folder.md", "missing/x.md", "locked/x.md", "dangling.md", *["kept.md"] * (not is_root())]
     with read_only(tmp_path / "locked"):
         for name in names:
-            said = cli(*arguments.get(command, ("compare", "a.json", "b.json")), "-o", name)
-            assert (said.code, said.out, len(said.lines)) == (2, "", 1)
-            assert f"-o '{name}'" in said.err
+            words = arguments.get(command, ("compare", "a.json", "b.json"))
+            assert f"-o '{name}'" in assert_refused(cli(*words, "-o", name))
     assert (tmp_path / "kept.md").read_text(encoding="utf-8") == "mine"
 
 

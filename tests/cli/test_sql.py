@@ -30,8 +30,7 @@ def checks() -> dict[str, str]:
 
 def test_scripts_are_measured_proved_and_shown(cli: Cli) -> None:
     words = ("sql", str(TRANSFER / "right.sql@3"), "-bbank", f"--setup={SCHEMA}", f"--check={INVARIANTS}")
-    said = cli(*words, "-c2", "--per-statement", *ONCE)
-    assert (said.code, said.err) == (0, "")
+    said = cli(*words, "-c2", "--per-statement", *ONCE, expected=0)
     assert "25% bank and 75% " in said.out and " ok" in said.out and "right.sql:11 COMMIT" in said.out
     (run,) = saved().runs
     assert isinstance(run.case.spec, Scripts) and [script.weight for script in run.case.spec.scripts] == [
@@ -69,8 +68,7 @@ def test_database_is_copied_with_its_journal_mode_and_not_changed(cli: Cli) -> N
     Path("add.sql").write_text("UPDATE t SET x = x + 1;")
     Path("more.sql").write_text("CREATE TABLE u (x);")
     before = Path("app.db").stat().st_mtime_ns, Path("app.db").read_bytes()
-    said = cli("sql", "add.sql", "--database=app.db", "--setup=more.sql", "-c2", *ONCE, "--keep")
-    assert (said.code, said.err) == (0, "")
+    cli("sql", "add.sql", "--database=app.db", "--setup=more.sql", "-c2", *ONCE, "--keep", expected=0)
     assert (Path("app.db").stat().st_mtime_ns, Path("app.db").read_bytes()) == before
     assert saved().runs[0].trials[0].effective["journal_mode"] == "delete"
     (copy,) = Path().glob("sqlstress-*/*/kv.db")
@@ -88,8 +86,7 @@ def test_busy_transaction_is_given_up_or_retried(cli: Cli) -> None:
     words = ("sql", "upgrade.sql", "--setup=t.sql", "-c4", *ONCE, "--duration=300ms", "--details")
     said = cli(*words)
     assert said.code == 1 and "of the operations failed at 4 processes" in said.lines[0]
-    text = " ".join(said.out.split())
-    assert 'failed with "database is locked"' in text and "BUSY_SNAPSHOT at " in text
+    assert 'failed with "database is locked"' in said.text and "BUSY_SNAPSHOT at " in said.text
     again = cli(*words, "--max-tries=1000")
     assert (again.code, again.err) == (0, "") and "each tried up to 1,000 times" in again.out
     assert saved().runs[0].trials[0].failed == 0 and saved().runs[0].trials[0].busy_snapshot
@@ -192,8 +189,7 @@ def test_scripts_may_change_what_is_defined(cli: Cli) -> None:
     Path("define.sql").write_text(
         "\\set n random(1, 1000000)\nCREATE TABLE IF NOT EXISTS u (x); INSERT INTO u VALUES (:n);"
     )
-    said = cli("sql", "define.sql", "--setup=t.sql", "-c2", *ONCE)
-    assert (said.code, said.err) == (0, "")
+    cli("sql", "define.sql", "--setup=t.sql", "-c2", *ONCE, expected=0)
     assert "schema" not in checks()
 
 

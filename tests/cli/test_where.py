@@ -165,7 +165,7 @@ def test_single_process_has_no_lock_waits(cli: Cli, loop: str) -> None:
 def test_terminal_shows_the_table_of_where(cli: Cli) -> None:
     said = cli(*SHORT, "-c", "2", "--synchronous", "off", "--details")
     assert "Where the time of an operation goes, in percent" in said.out
-    assert "lock held: waiting for a lock held by another process" in " ".join(said.out.split())
+    assert "lock held: waiting for a lock held by another process" in said.text
 
 
 @pytest.mark.thorough
