@@ -106,6 +106,7 @@ def refused(
     alone: bool = False,
     busy: int = 0,
     soon: bool = False,
+    lines: bool = False,
 ) -> str:
     how = f", {failure_time(time)}" if time else ""
     own = " No other process was at work: the other connection is the program's own." if alone else ""
@@ -117,4 +118,7 @@ def refused(
     if soon:
         explanation += " If the program's busy timeout is shorter than that time, raise it."
     at = f" at {source}" if source else ""
-    return f"{plural(count, 'operation')} failed with {error}{how}{at}.{own}{also} {explanation}"
+    failures = f"The commands printed {error} {plural(count, 'time')}"
+    if lines:
+        failures = f"{plural(count, 'operation')} failed with {error}"
+    return f"{failures}{how}{at}.{own}{also} {explanation}"
