@@ -17,6 +17,7 @@ import pytest
 
 from sqlstress.analysis.lock_samples import share_error
 from sqlstress.engine.folder import remove_abandoned
+from sqlstress.experiments.exec import MOMENTS, SLEEPING
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
@@ -137,6 +138,28 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     said = exec_(cli, *PYTHON, LOSES_ITS_LOCKS, "{db}", options=options)
     assert "Deleted while 1 process had it open: the WAL." in " ".join(said.out.split())
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
+
+
+LOCKS_A_FILE = """
+import fcntl, os, sys, time
+file = open(sys.argv[1] + ".lock", "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+if sys.argv[2] == "delete":
+    os.remove(file.name)
+time.sleep(0.7)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+@pytest.mark.parametrize("action", ["delete", "keep"])
+def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str) -> None:
+    options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")
+    said = exec_(cli, *PYTHON, LOCKS_A_FILE, "{db}", action, options=options)
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    assert ("Never delete a lock file." in text) == (action == "delete")
+    samples = {sample.what: sample.count for sample in answers(MOMENTS)}
+    assert samples[SLEEPING] > 10
 
 
 REMOVES_LEFTOVERS = """

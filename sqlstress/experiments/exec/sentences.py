@@ -72,6 +72,14 @@ def starting_hides_races(*, share: float, inner: bool = False) -> str:
     )
 
 
+@grave
+def deleted_lock_file(*, file: str, count: int) -> str:
+    return (
+        f"{plural(count, 'process')} held the lock of {file} after that file was deleted. The next command "
+        "makes a new file and locks that, so both work at the same time. Never delete a lock file."
+    )
+
+
 def timed_out(*, count: int, where: str, limit_s: str, lines: bool = False) -> str:
     if lines:
         return (

@@ -22,6 +22,7 @@ from sqlstress.experiments.exec import (
     ANSWER,
     CLOSED,
     DAMAGE_CODES,
+    DELETED_LOCK,
     ENDED,
     ESCAPED,
     EXIT_CODE,
@@ -102,6 +103,12 @@ def _share_of_starting(group: Group) -> float | None:
         if (latency := run.latency("command")) and latency.p50_ns
     }
     return p50[False] / p50[True] if len(p50) == 2 else None
+
+
+def deleted_lock_files(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each deleted file whose lock commands held."""
+    for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
+        yield Finding(sentences.deleted_lock_file, file=file, count=count)
 
 
 def ended(group: Group) -> Iterator[Finding]:
@@ -346,6 +353,7 @@ class ExecShown(UserPresenter):
     topics = (
         databases,
         lock_losses,
+        deleted_lock_files,
         refused,
         starting,
         messages,
