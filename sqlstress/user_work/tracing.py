@@ -289,7 +289,10 @@ class TracedConnection:
         self._runs_ours = False
         """Whether the tracer itself runs a statement, to keep its authorizer events and not trace it."""
         self._transaction = self._snapshot = 0
-        self._file: str | None = None
+        self._files: dict[str, str] = {}
+        """Path of each database of the connection, by its name, such as "main"."""
+        self._in_wal = False
+        """Whether all databases of the connection are in WAL mode."""
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
         """Last INSERT, whose row gets its rowid from SQLite, and `_insert_state` before the INSERT ran."""
@@ -364,18 +367,20 @@ class TracedConnection:
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, database, _ in events:
             if action == sqlite3.SQLITE_READ and table and _is_shared(table, database):
-                name = self._table(table)
+                name = self._table(table, database)
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            unseen = spot.unseen and not counted and (write.kind == UPDATE or may_ignore(sql))
+            ignores = may_ignore(sql)
+            unseen = spot.unseen and not counted and (write.kind == UPDATE or ignores)
+            unseen = unseen or (ignores and self._tracer.script is not None)
             write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
+        statement = partial(statement, reads=reads, in_wal=self._in_wal)
         if not reads or any(event[0] in _WRITES for event in events):
-            return statement(reads=reads, write=write)
+            return statement(write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
-            reads=reads,
             found=self._has_row(sql),
             seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
@@ -450,7 +455,7 @@ class TracedConnection:
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
-        kind, table = _WRITES[first[0]], self._table(first[1])
+        kind, table = _WRITES[first[0]], self._table(first[1], first[3])
         # For each column that is set, SQLite first reports the columns in its value, then the column itself.
         # The columns in the WHERE come at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
@@ -521,10 +526,16 @@ class TracedConnection:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
-    def _table(self, name: str) -> Table:
-        if self._file is None:
-            self._file = self._connection.rows("PRAGMA database_list")[0][2] or f":memory: {id(self)}"
-        return self._file, name
+    def _table(self, name: str, database: str | None) -> Table:
+        """Return a table of a database of the connection: "main", or the name of an attached file."""
+        label = database or "main"
+        if label not in self._files:
+            rows = self._connection.rows("PRAGMA database_list")
+            self._files = {schema: path or f":memory: {schema} {id(self)}" for _, schema, path in rows}
+            schemas = [sql_literal(schema) for schema in self._files if schema != "temp"]
+            modes = [self._connection.rows(f"PRAGMA {schema}.journal_mode")[0][0] for schema in schemas]
+            self._in_wal = {*modes} == {"wal"}
+        return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
         """Return the columns of each unique key. The primary key comes first; empty if there is none."""

@@ -186,7 +186,13 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
     if process.wal != OTHER_WAL:
-        return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
+        replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
+        return Finding(
+            sentences.watch_deleted_wal,
+            process=process_name(process),
+            writes=process.writes,
+            replaced_ns=replacements[0] if replacements else None,
+        )
     return Finding(
         sentences.watch_other_wal,
         process=process_name(process),
