@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
-from sqlstress.user_work.connection_facts import (
+from sqlstress.user_work.connections import (
     attached_files,
     has_open_statement,
     is_in_transaction,
     is_open,
+    on_apsw_connection,
     pragma,
     reading_steps,
     written_schema,
@@ -58,6 +58,8 @@ LOOK_S = 0.05
 """Minimum seconds between two searches for statements that stay open: their rows are not all fetched."""
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, that a statement is open before it is recorded."""
+
+K = TypeVar("K")
 
 
 class UserLines(Protocol):
@@ -90,18 +92,16 @@ class FailedStatements:
         """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
-        self._left_open: dict[tuple[str, Transaction, int], int] = {}
-        self._not_committed: dict[str, int] = {}
-        self._splits: dict[tuple[str, Transaction], int] = {}
+        self._left_open = Counter[tuple[str, Transaction, int]]()
+        self._not_committed = Counter[str]()
+        self._splits = Counter[tuple[str, Transaction]]()
         """Number of transactions that executescript has committed, by its line and by the transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time that a statement was open, in seconds, by statement and line."""
-        self._in_memory: dict[tuple[str, str], int] = {}
+        self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to databases in memory, by name and line."""
         self._next_look_s = 0.0
         self._histories: list[History] = []
-        self._examines = False
-        """Whether the statement that runs now is sqlstress's: it reads facts, and is not recorded."""
 
     def install(self) -> None:
         """Watch all connections that are opened from now on. This cannot be undone."""
@@ -119,18 +119,14 @@ class FailedStatements:
             return connection
 
         sqlite3.connect = sqlite3.dbapi2.connect = watched_connect
-        if find_spec("apsw"):
-            with suppress(ImportError):
-                import_module("apsw").connection_hooks.append(self._watch_apsw)
+        on_apsw_connection(self._watch_apsw)
 
     def _note_memory(self, name: str) -> None:
         """Count a connection of the user's code if its database is in memory."""
         if not is_in_memory(name):
             return
         line = self.lines.line(sys._getframe(2))
-        kind = name, self.line_text(line)
-        if kind in self._in_memory or len(self._in_memory) < MAX_KINDS:
-            self._in_memory[kind] = self._in_memory.get(kind, 0) + 1
+        _count(self._in_memory, (name, self.line_text(line)))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Replace the factory among the arguments of `connect` by our subclass of it.
@@ -212,63 +208,32 @@ class FailedStatements:
 
         `waited_s` is the duration of the failed call, in seconds.
         """
-        if self._examines:
-            return
         *earlier, (sql, was_open, *_) = history.steps
         line = self.lines.line(sys._getframe(3))
         kind = Kind(code, short_sql(sql), self.line_text(line))
 
         def examine() -> FailureFacts:
-            refused, is_repeated = history.refused(), history.is_repeated()  # before apsw adds our PRAGMAs
+            refused, connection = history.refused(), history.connection()
             state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
-            facts = self._examine(history, sql, state, began)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
-            return facts._replace(
-                repeated="yes" if is_repeated else "",
-                lock_order=self._lock_order(history, [*writes, sql]),
+            holder = self._holder(connection, history.name)
+            return FailureFacts(
+                timeout_ms=pragma(connection, "busy_timeout"),
+                journal=pragma(connection, "journal_mode"),
+                statement=statement_kind(sql),
+                transaction=state,
+                began=began,
+                open_cursor=has_open_statement(connection, history.is_shared),
+                shared_cache="yes" if "cache=shared" in history.name else "no",
+                holder="this process" if holder else "",
+                held_since=str(holder or ""),
+                locking_mode=pragma(connection, "locking_mode"),
+                repeated="yes" if history.is_repeated() else "",
+                lock_order=_lock_order(connection, [*writes, sql]),
             )
 
         self.failures.add(kind, message, waited_s, examine)
-
-    def _examine(self, history: History, sql: str, state: str, began: str) -> FailureFacts:
-        """Return the facts of a failed statement: from its text, and read from its connection."""
-        self._examines, connection = True, history.connection()
-        try:
-            holder = self._holder(connection, history.name)
-            return FailureFacts(
-                pragma(connection, "busy_timeout"),
-                pragma(connection, "journal_mode"),
-                statement_kind(sql),
-                state,
-                began,
-                has_open_statement(connection, history.is_shared),
-                "yes" if "cache=shared" in history.name else "no",
-                "this process" if holder else "",
-                str(holder or ""),
-                pragma(connection, "locking_mode"),
-            )
-        finally:
-            self._examines = False
-
-    def _lock_order(self, history: History, statements: Sequence[str]) -> str:
-        """Return the attached files in the order in which a transaction locks them; empty for one file.
-
-        `statements` are those of the transaction. The last one has failed.
-        """
-        connection = history.connection()
-        files = attached_files(connection)
-        if len(files) < 2:
-            return ""
-        self._examines = True
-        try:
-            if statement_kind(statements[-1]) == "begin":
-                return ", ".join(files.values())
-            schemas = [written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
-        finally:
-            self._examines = False
-        order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
-        return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
         """Return the transaction of another connection of this process that holds the write lock, or None.
@@ -299,9 +264,7 @@ class FailedStatements:
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
             return
         line = self.lines.line(sys._getframe(2))
-        kind = self.line_text(line), transaction
-        if kind in self._splits or len(self._splits) < MAX_KINDS:
-            self._splits[kind] = self._splits.get(kind, 0) + 1
+        _count(self._splits, (self.line_text(line), transaction))
         self._looks_up = True
 
     def check_left_open(self, call: str) -> None:
@@ -327,9 +290,7 @@ class FailedStatements:
             history.opened_by, history.open_calls = call, 0
             history.left_open = history.transaction()
         history.open_calls += 1
-        kind = (history.opened_by, history.left_open, history.failed_commit())
-        if kind in self._left_open or len(self._left_open) < MAX_KINDS:
-            self._left_open[kind] = self._left_open.get(kind, 0) + 1
+        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit()))
         self._looks_up = True
 
     def _look_for_open_statements(self, now_s: float) -> None:
@@ -357,8 +318,7 @@ class FailedStatements:
     def _end(self, history: History, *, was_committed: bool) -> None:
         """Handle the end of a transaction that was left open: count its calls unless it was committed."""
         if not was_committed:
-            count = self._not_committed.get(history.opened_by, 0)
-            self._not_committed[history.opened_by] = count + history.open_calls
+            self._not_committed[history.opened_by] += history.open_calls
         history.opened_by = ""
 
     def records(self) -> list[PlainObservation]:
@@ -407,3 +367,24 @@ class FailedStatements:
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():
             yield SPLIT, at, count, "", transaction._asdict()
+
+
+def _lock_order(connection: Any, statements: Sequence[str]) -> str:
+    """Return the attached files in the order in which a transaction locks them; empty for one file.
+
+    `statements` are those of the transaction. The last one has failed.
+    """
+    files = attached_files(connection)
+    if len(files) < 2:
+        return ""
+    if statement_kind(statements[-1]) == "begin":
+        return ", ".join(files.values())
+    schemas = [written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
+    order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
+    return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""
+
+
+def _count(counts: Counter[K], kind: K) -> None:
+    """Count an observation. Kinds after the first MAX_KINDS are not counted."""
+    if kind in counts or len(counts) < MAX_KINDS:
+        counts[kind] += 1

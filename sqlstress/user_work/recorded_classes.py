@@ -16,7 +16,8 @@ from typing import Any
 
 from sqlstress.user_work.history import History, Recorder
 
-_STATEMENTS = ("execute", "executemany", "executescript")
+STATEMENTS = ("execute", "executemany", "executescript")
+"""Methods of sqlite3's connections and cursors that run statements."""
 
 
 @cache
@@ -63,18 +64,18 @@ def sqlite3_connection(base: Any, recorder: Recorder) -> Any:
 
     if base.cursor is plain.cursor:
         Recorded.cursor = cursor
-    for name in _STATEMENTS:
+    for name in STATEMENTS:
         if getattr(base, name) is getattr(plain, name):
             setattr(Recorded, name, _recorded(getattr(sqlite3.Cursor, name), new_cursor=new_cursor))
     if base.execute is plain.execute:
         Recorded.execute = _recorded_execute(plain_cursor)
-    return _named_like(Recorded, base)
+    return named_like(Recorded, base)
 
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
     """Return a subclass of sqlite3's cursor class that reports failures to the history of its connection."""
-    return _recorded_cursor(base, _STATEMENTS)
+    return _recorded_cursor(base, STATEMENTS)
 
 
 def apsw_cursor(base: Any, history: History) -> Any:
@@ -94,7 +95,7 @@ def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None 
 
     for name in names:
         setattr(Recorded, name, _recorded(getattr(base, name), history))
-    return _named_like(Recorded, base)
+    return named_like(Recorded, base)
 
 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
@@ -166,7 +167,7 @@ def _commits_first(connection: Any) -> bool:
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
-def _named_like(subclass: Any, base: Any) -> Any:
+def named_like(subclass: Any, base: Any) -> Any:
     """Give a subclass the name of its base, because the user's code may print it. Return the subclass."""
     subclass.__name__, subclass.__qualname__ = base.__name__, base.__qualname__
     subclass.__module__ = base.__module__

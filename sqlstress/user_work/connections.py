@@ -1,11 +1,18 @@
-"""Facts that are read from a connection of the user's code, for a failure or after a call."""
+"""Facts that are read from a connection of the user's code, of Python's sqlite3 or of apsw.
+
+The statements that read them bypass what the user's code and sqlstress have changed: they return plain rows,
+and are not recorded.
+"""
 
 from __future__ import annotations
 
 import gc
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,31 +39,42 @@ def is_in_transaction(connection: Any) -> bool:
         return False
 
 
+def on_apsw_connection(hook: Callable[[Any], None]) -> None:
+    """Call `hook` with each connection that apsw opens from now on, if apsw is installed."""
+    if find_spec("apsw"):
+        with suppress(ImportError):
+            import_module("apsw").connection_hooks.append(hook)
+
+
+def rows(
+    connection: Any, sql: str, parameters: Sequence[str] = (), most: int = 1000
+) -> list[tuple[Any, ...]]:
+    """Return the first `most` rows of a statement, as tuples. Raises an exception of the library."""
+    if isinstance(connection, sqlite3.Connection):
+        cursor: Any = sqlite3.Cursor(connection)
+        cursor.row_factory = None
+    else:
+        cursor = import_module("apsw").Cursor(connection)
+        cursor.row_trace = None
+    try:
+        return list(islice(cursor.execute(sql, parameters), most))
+    finally:
+        cursor.close()
+
+
 def pragma(connection: Any, name: str) -> str:
-    with suppress(Exception):
-        if isinstance(connection, sqlite3.Connection):
-            cursor = sqlite3.Cursor(connection)
-            cursor.row_factory = None
-            return str(cursor.execute(f"PRAGMA {name}").fetchone()[0])
-        return str(connection.pragma(name))
-    return ""
-
-
-def _rows(connection: Any, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query, without the row factory of the user's code; empty if it fails."""
+    """Return the value of a PRAGMA as text; empty if it is unknown."""
     with suppress(Exception):  # Of sqlite3 or apsw.
-        if isinstance(connection, sqlite3.Connection):
-            cursor = sqlite3.Cursor(connection)
-            cursor.row_factory = None
-            return cursor.execute(sql, parameters).fetchall()
-        return [*connection.execute(sql, parameters)]
-    return []
+        return str(rows(connection, f"PRAGMA {name}")[0][0])
+    return ""
 
 
 def attached_files(connection: Any) -> dict[str, str]:
     """Return the names of the files of a connection, by schema: "main" first, then in the order of ATTACH."""
-    rows = _rows(connection, "PRAGMA database_list")
-    return {schema: Path(file).name for _, schema, file in rows if file}
+    with suppress(Exception):  # Of sqlite3 or apsw.
+        databases = rows(connection, "PRAGMA database_list")
+        return {schema: Path(file).name for _, schema, file in databases if file}
+    return {}
 
 
 def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
@@ -66,8 +84,9 @@ def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
         return names[0] if names[0] in schemas else ""
     for schema in schemas if names else ():
         found = f'SELECT 1 FROM "{schema}".sqlite_master WHERE lower(name) = lower(?)'
-        if _rows(connection, found, names[0]):
-            return schema
+        with suppress(Exception):  # Of sqlite3 or apsw.
+            if rows(connection, found, names[:1]):
+                return schema
     return ""
 
 
