@@ -150,7 +150,7 @@ def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
     return wal_growth_kind(
         file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # too many if the page size is unknown
         live_frames=watch.frames_now,
-        checkpointed=watch.checkpointed,
+        copied=watch.checkpointed / max(1, watch.frames_now),
         longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
         without_gap_s=watch.without_gap_s,
         normal_frames=normal_frames,
