@@ -25,18 +25,18 @@ _to_bits = struct.Struct("<I")
 
 
 def bucket_of(ns: int) -> int:
-    """Return the index of the bucket that counts a latency. `ns` is the latency in ns, 0 or more."""
+    """Return the index of the bucket that counts a latency of `ns` nanoseconds (0 or more)."""
     bits: int = _to_bits.unpack(_to_float.pack(ns))[0]
     return bits >> 16
 
 
 def is_bucket(index: int) -> bool:
-    """Return whether an index is valid: that of a bucket of finite latencies, 0 or more."""
+    """Return whether `index` is that of a bucket of finite latencies of 0 ns or more."""
     return 0 <= index < _INFINITE
 
 
 def bucket_floor(index: int) -> float:
-    """Return the lower end of a bucket, in ns. By rounding, it may exceed a latency by 1 part in 2**24."""
+    """Return the lower end of a bucket, in ns. It may exceed a latency in the bucket by rounding (2**-24)."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
