@@ -95,7 +95,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
         # failure is no news.
         ""
         if no_journal and durability.syncs
-        else power_failure_risk(durability.journal, durability.level).told,
+        else power_failure_risk(durability.journal, durability.level).effect,
         "fsync leaves it in the drive's cache"
         if durability.syncs and not durability.reaches_the_medium
         else "",

@@ -24,7 +24,7 @@ LONGEST_PID = 10
 
 
 def _common_help(name: str) -> str:
-    """Return the help text, with the default, of an option of COMMON."""
+    """Return the help text of the option `name` of COMMON, with its default."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -91,7 +91,7 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process id or a file, and return the exit code."""
+    """Print the SQLite libraries of a program, given as a process id or a file. Return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
@@ -117,7 +117,7 @@ def _show_builds(program: str) -> int:
 
 
 def _hunt(driver: str, directory: Path) -> int:
-    """Try for 10 s to make a driver's SQLite lose commits, and print the result. Return the exit code."""
+    """Hunt for 10 s for lost commits in a driver's SQLite, and print the result. Return the exit code."""
     from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
@@ -129,7 +129,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver other than `driver`: its library, its server at `address`, or the error."""
+    """Yield a line on each driver except `driver`: its library, its server (at `address`), or an error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

@@ -74,7 +74,7 @@ NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
 }
 """Functions, by format, from several reports and their names to a text."""
 
-BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
+SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
 """Second output file that some formats need: the ending of its name, and the function for its text."""
