@@ -10,7 +10,7 @@ import sqlite3
 from functools import cache
 from typing import Any
 
-from sqlstress.user_work.recorded_classes import STATEMENTS, named_like
+from sqlstress.user_work.subclasses import STATEMENTS, named_like
 
 _FETCHES = ("fetchone", "fetchmany", "fetchall", "__next__", "__iter__")
 

@@ -15,9 +15,7 @@ from time import perf_counter
 from typing import Any
 
 from sqlstress.user_work.history import History, Recorder
-
-STATEMENTS = ("execute", "executemany", "executescript")
-"""Methods of sqlite3's connections and cursors that run statements."""
+from sqlstress.user_work.subclasses import STATEMENTS, named_like
 
 
 @cache
@@ -165,13 +163,6 @@ def _commits_first(connection: Any) -> bool:
     """Return whether executescript would commit the connection's open transaction before its script."""
     # The attribute is new in Python 3.12. It is -1 unless the program sets autocommit.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
-
-
-def named_like(subclass: Any, base: Any) -> Any:
-    """Give a subclass the name of its base, because the user's code may print it. Return the subclass."""
-    subclass.__name__, subclass.__qualname__ = base.__name__, base.__qualname__
-    subclass.__module__ = base.__module__
-    return subclass
 
 
 def runs_statement(history: History) -> bool:
