@@ -51,7 +51,7 @@ class Transaction(NamedTuple):
         return f"{self.began} ({self.at})" if self.at else self.began
 
 
-class Recorder(Protocol):
+class FactCollector(Protocol):
     """Collector of the facts of all connections; `failed_statements.FailedStatements` is one."""
 
     costs: CallCosts
@@ -80,7 +80,7 @@ class Recorder(Protocol):
 class History:
     """Last statements of a connection, and the state of its transaction."""
 
-    def __init__(self, recorder: Recorder, connection: Any) -> None:
+    def __init__(self, recorder: FactCollector, connection: Any) -> None:
         self.recorder = recorder
         self.connection = ref(connection)
         self.name = ""

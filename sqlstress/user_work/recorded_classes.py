@@ -14,12 +14,12 @@ from threading import get_ident
 from time import perf_counter
 from typing import Any
 
-from sqlstress.user_work.history import History, Recorder
+from sqlstress.user_work.history import History, FactCollector
 from sqlstress.user_work.subclasses import STATEMENTS, named_like
 
 
 @cache
-def sqlite3_connection(base: Any, recorder: Recorder) -> Any:
+def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
     """Return a subclass of a connection's class that reports failures to `recorder`.
 
     If `base` overrides sqlite3's methods for cursors and statements, these methods stay as they are.
