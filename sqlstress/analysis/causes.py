@@ -1,4 +1,4 @@
-"""Table of the causes of SQLite's failures: facts of a failed statement to cause and cure.
+"""Table of the causes of SQLite's failures, with cures, by the facts of a failed statement.
 
 The extended result code alone rarely names the cause. The time that the statement waited, the busy timeout
 and the state of its transaction do. `diagnose` compares these facts with the table.
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
-"""Stands for the signal SIGBUS, which is not a result code."""
+"""Number, instead of a result code, that means the signal SIGBUS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,7 +305,7 @@ RULES: tuple[Rule, ...] = (
         " libraries. A full disk can do it, too.",
         "Use one SQLite library in each process; let no other code open or delete -shm. Check the disk.",
     ),
-    # 10, SQLITE_IOERR, and what the machine lacks.
+    # 10, SQLITE_IOERR, and lack of disk space, memory and other resources.
     Rule(
         "lock-failed",
         (2058, 2314, 3594, 3850, 5130),
@@ -455,9 +455,9 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(code: int, facts: Facts) -> Diagnosis:
-    """Return the causes of a result code that agree with the facts."""
+    """Return the possible causes of a result code, given the facts of the failed statement."""
     if code == BUSY_SNAPSHOT:
-        facts = replace(facts, waited="at once")  # No timeout applies to it.
+        facts = replace(facts, waited="at once")  # SQLite never waits before this error.
     if code == LOCKED_SHAREDCACHE:
         facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
@@ -467,7 +467,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
             continue
         possible.append(rule)
         if not unknown:
-            break  # The rules below are less specific.
+            break  # Rules further down are less specific.
     return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
 
 
@@ -480,9 +480,10 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code that a number, a name, a message or a line of a log names, or None.
+    """Return the result code in a text: a number, a name, a message or a line of a log. None without a code.
 
-    An extended code goes before a primary code, a name before a number, and both before a message.
+    If a text has several codes, an extended code is preferred to a primary code, then a name to a number, and
+    a number to a message.
     """
     stripped = text.strip()
     if stripped.isdecimal():
@@ -502,7 +503,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the names of the facts of a rule that are unknown; None if a known fact contradicts the rule."""
+    """Return the names of the facts that a rule needs and that are unknown; None if a fact contradicts it."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

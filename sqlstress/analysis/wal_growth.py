@@ -49,9 +49,10 @@ def wal_growth_kind(
 ) -> str | None:
     """Return the kind of growth of a WAL; None if it did not grow, or the figures show no kind.
 
-    `file_frames` is the room of the file; up to `normal_frames` it did not grow. `checkpointed` is the number
-    of live frames that were copied. `longest_read_s` is the duration of the longest read of an old snapshot,
-    and `without_gap_s` the longest time in which some process always read.
+    `file_frames` is the number of frames for which the file has room. A file of up to `normal_frames` did not
+    grow. `checkpointed` is the number of live frames that checkpoints copied. `longest_read_s` is the
+    duration of the longest read of an old snapshot, and `without_gap_s` the longest time in which some
+    process always read.
     """
     if file_frames <= normal_frames:
         return None

@@ -14,12 +14,12 @@ from typing import Any
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
     TOLD_APART,
-    Layout,
     Side,
-    at,
+    Size,
     group_by_durability,
     leads,
     sides_of,
+    size_of,
 )
 from sqlstress.analysis.comparison import ComparedTable, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
@@ -256,16 +256,16 @@ class ComparisonFigure:
     """Explanation of the figure in the legend. {units} becomes the counted units, such as transactions."""
     cell: ComparedCell
 
-    def column(self, compared: ComparedTable, place: int) -> Column[int]:
-        """Return the figure's column for the report with the index `place`."""
-        part = compared.table.parts[place]
+    def column(self, compared: ComparedTable, index: int) -> Column[int]:
+        """Return the figure's column for the report with the index `index`."""
+        part = compared.table.parts[index]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
         return Column(
             self.name.format(**names),
             (first, second),
-            cell=lambda row: self.cell(compared, row, place),
+            cell=lambda row: self.cell(compared, row, index),
             meaning=self.meaning,
         )
 
@@ -274,12 +274,12 @@ FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
 """Groups of figures. The figures of a group are in the same table if they fit."""
 
 
-def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
+def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | None:
     """Return the rate of a case in one report, or a word on why it is missing; None without the case."""
-    run = compared.run(row, place)
+    run = compared.run(row, index)
     if run is None:
         return None
-    if rate := count_cell(compared.rate(row, place)):
+    if rate := count_cell(compared.rate(row, index)):
         return rate
     if run.verdict.status == "failed":
         return "wrong"
@@ -292,8 +292,8 @@ def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | N
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
     """Return the cell function of a comparison. `figure` takes a run and its trial with the median rate."""
 
-    def cell(compared: ComparedTable, row: int, place: int) -> str | None:
-        run, trial = compared.run(row, place), compared.trial(row, place)
+    def cell(compared: ComparedTable, row: int, index: int) -> str | None:
+        run, trial = compared.run(row, index), compared.trial(row, index)
         return None if run is None or trial is None else figure(run, trial)
 
     return cell
@@ -319,16 +319,16 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
     )
 
 
-def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
+def _ratio_cell(compared: ComparedTable, row: int, index: int) -> str | None:
     """Return the rate in a report divided by that in the first; "~" at the front if it may be chance."""
-    ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
+    ratio = compared.estimate(row, index) if compared.shows_ratio(index) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
-def _spread_cell(compared: ComparedTable, row: int, place: int) -> str | None:
+def _spread_cell(compared: ComparedTable, row: int, index: int) -> str | None:
     """Return half the range of the trials of a case, as a share of their median; None for a single trial."""
-    rates = list(map(math.exp, logarithms(compared.run(row, place))))
+    rates = list(map(math.exp, logarithms(compared.run(row, index))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
 
@@ -356,7 +356,7 @@ SHAPE = ComparisonFigure(
     "{letter} shape",
     ("{letter}", "shape"),
     "shape: TPS relative to 1 process, comparable even if TPS is not",
-    lambda compared, row, place: ratio_cell(compared.shape(row, place)),
+    lambda compared, row, index: ratio_cell(compared.shape(row, index)),
 )
 
 
@@ -398,33 +398,33 @@ def blocks(group: Group) -> Iterator[Block]:
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
     """Return the table of a group's targets. No target is named as the leader unless `comparable` is true."""
-    runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
-    places = sorted({place for _, place in runs})
-    leading: dict[Layout, list[str]] = {}
+    runs = {(side.name, size_of(run.case)): run for side in sides for run in side.runs}
+    sizes = sorted({size for _, size in runs})
+    leading: dict[Size, list[str]] = {}
     for lead in leads(group):
         words = lead.verdict
         if lead.verdict == TOLD_APART:
             words = lead.ahead[0]
         elif lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
             words = " = ".join(lead.ahead)
-        leading.setdefault(at(lead.case), []).append(words)
+        leading.setdefault(size_of(lead.case), []).append(words)
 
-    def total(side: Side) -> Column[Layout]:
-        def cell(place: Layout) -> str | None:
-            run = runs.get((side.name, place))
+    def total(side: Side) -> Column[Size]:
+        def cell(size: Size) -> str | None:
+            run = runs.get((side.name, size))
             return TOTAL.cell(Row(run, run.valid_median_trial())) if run else None
 
         return Column(f"{side.name} TPS", (side.name, "TPS"), cell=cell)
 
-    buckets = replace(BUCKETS_COLUMN, cell=lambda place: whole_cell(place[0]))
-    columns: tuple[Column[Layout], ...] = (
-        *([buckets] if len({place[0] for place in places}) > 1 else ()),
-        replace(PROCESSES_COLUMN, cell=lambda place: whole_cell(place[1])),
+    buckets = replace(BUCKETS_COLUMN, cell=lambda size: whole_cell(size[0]))
+    columns: tuple[Column[Size], ...] = (
+        *([buckets] if len({size[0] for size in sizes}) > 1 else ()),
+        replace(PROCESSES_COLUMN, cell=lambda size: whole_cell(size[1])),
         *map(total, sides),
         Column(
             "leads",
             align="left",
-            cell=lambda place: ", ".join(leading.get(place, ())) or (None if comparable else INCOMPARABLE),
+            cell=lambda size: ", ".join(leading.get(size, ())) or (None if comparable else INCOMPARABLE),
         ),
     )
-    return table_of(places, columns)
+    return table_of(sizes, columns)

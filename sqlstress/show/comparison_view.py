@@ -144,7 +144,7 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
     what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
     yield Lines(tuple(f"{listing(letters)}: {text}." for text, letters in work.items()))
-    barred = [part.letter for place, part in enumerate(parts) if compared.reasons(place)]
+    barred = [part.letter for index, part in enumerate(parts) if compared.reasons(index)]
     if barred:
         shown = "shown because of --anyway" if compared.anyway else "not shown; use --anyway to show them"
         yield Paragraph(f"{NOT_COMPARABLE} with A: {listing(barred)}. Ratios to A are {shown}.")
@@ -209,12 +209,12 @@ def _measures(compared: ComparedTable) -> FigureGroups:
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
-def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of the reports with the indices `places`, each with as many figures as fit WIDTH."""
+def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator[Table]:
+    """Yield tables of the reports with the indices `indices`, each with as many figures as fit WIDTH."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
-    for more in _column_groups(compared, places):
+    for more in _column_groups(compared, indices):
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
             yield table
@@ -224,14 +224,14 @@ def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[
         yield table
 
 
-def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures, for the reports with the indices `places`.
+def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
+    """Yield the columns of each group of figures, for the reports with the indices `indices`.
 
     A group of figures that is wider than WIDTH is split into its figures.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
-        figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]
+        figures = [tuple(measure.column(compared, index) for index in indices) for measure in measures]
         together = tuple(chain.from_iterable(figures))
         fits = _width(table_of(rows, (*labels, *together))) <= WIDTH
         yield from [together] if fits else figures
@@ -251,9 +251,9 @@ def _legend(compared: ComparedTable) -> str:
     """Return a sentence that explains the columns of the tables."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
-    rows, places = range(len(table.keys)), range(len(table.parts))
+    rows, indices = range(len(table.keys)), range(len(table.parts))
     measures = chain.from_iterable(_measures(compared))
-    shown = table_of(rows, [measure.column(compared, place) for measure in measures for place in places])
+    shown = table_of(rows, [measure.column(compared, index) for measure in measures for index in indices])
     return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
 
