@@ -1,8 +1,8 @@
 """Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
 
-An A/B test compares two arms (variants), A and B. A case that both arms measure is a cell in names of this
-module. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of a
-pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
+An A/B test compares two arms (variants), A and B. In names of this module, a cell is a case that both arms
+measure. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of
+a pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
 negative if B is worse. A look is an interim test of the pairs so far.
 """
 
@@ -188,7 +188,7 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return an item of a list as text. A transaction is its name and weight: "pay@3"."""
+    """Return a list item as text. A transaction becomes its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)

@@ -64,7 +64,7 @@ class Rule(NamedTuple):
 
 
 RULES: tuple[Rule, ...] = (
-    # 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
+    # Rules of the result codes 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
     Rule(
         "wal-switch",
         (5,),
@@ -184,7 +184,7 @@ RULES: tuple[Rule, ...] = (
         "A lock of the operating system was not free within the timeout (SQLITE_ENABLE_SETLK_TIMEOUT).",
         "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
     ),
-    # 6, SQLITE_LOCKED.
+    # Rules of the result code 6, SQLITE_LOCKED.
     Rule(
         "shared-cache",
         (6, 262),
@@ -206,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         "A virtual table, such as FTS, was being written by the same connection.",
         "Finish the statement that uses the virtual table first.",
     ),
-    # 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
+    # Rules of the result codes 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
     Rule(
         "moved-database",
         (1032,),
@@ -265,7 +265,7 @@ RULES: tuple[Rule, ...] = (
         "Check the path as the process sees it, and ulimit -n; remove nolock=1 and vfs=unix-none. immutable=1"
         " opens a file without writers.",
     ),
-    # Lost locks and damage.
+    # Rules of result codes for lost locks and damage.
     Rule(
         "short-read",
         (522,),
@@ -305,7 +305,7 @@ RULES: tuple[Rule, ...] = (
         " libraries. A full disk can do it, too.",
         "Use one SQLite library in each process; let no other code open or delete -shm. Check the disk.",
     ),
-    # 10, SQLITE_IOERR, and lack of disk space, memory and other resources.
+    # Rules of the result code 10, SQLITE_IOERR, and of codes for a lack of disk space, memory and so on.
     Rule(
         "lock-failed",
         (2058, 2314, 3594, 3850, 5130),
@@ -356,7 +356,7 @@ RULES: tuple[Rule, ...] = (
         "The disk is full, or the database has reached max_page_count.",
         "Free some space, also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.",
     ),
-    # Races and misuse.
+    # Rules of result codes for races and misuse.
     Rule(
         "lock-race",
         (15,),

@@ -215,7 +215,7 @@ def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a conclusion (claim) for each verdict that ratios have, on the rows with this verdict."""
+    """Yield a claim (conclusion) for each verdict on ratios, with the rows whose ratio has this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]

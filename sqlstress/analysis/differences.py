@@ -199,9 +199,9 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return the figures of a case that published reports may lack, such as the number of processes.
+    """Return the figures that may be unknown in cases of published results, such as the processes.
 
-    A case that lacks such a figure matches cases with any value of the figure.
+    A case in which such a figure is unknown matches cases with any value of the figure.
     """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 

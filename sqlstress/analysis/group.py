@@ -225,7 +225,7 @@ class PairwiseTests:
     def gain(self, run: Run, other: Run, bounds: int) -> float:
         """Return an upper bound of the ratio of `other` to `run`.
 
-        `bounds` is the number of such bounds that must all be right, for the error probability.
+        `bounds` is the number of such bounds, among which the error probability is divided.
         """
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 

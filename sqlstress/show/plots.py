@@ -167,7 +167,7 @@ def bar_plots(
     """Yield a plot of the rates as bars, with views of absolute and of relative rates.
 
     In each report, a relative rate is divided by the rate of the first case that all reports have. `names`
-    has a label for each report. `bar` returns the title of the view that shows a case, and the key of the bar.
+    has a label for each report. `bar` returns the title of a case's view, and the key of its bar.
     `bar_name` returns the name of the bar.
     """
     places = range(len(compared.table.parts))

@@ -136,7 +136,7 @@ class Presenter:
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings of all topics on a group."""
+        """Yield the findings on a group of runs, from all `topics` of this presenter."""
         for topic in self.topics:
             yield from topic(group) if topic in WHOLE_GROUP_TOPICS else by_part(topic, group)
 

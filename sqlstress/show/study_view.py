@@ -339,7 +339,7 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
-    """Return a bound of a ratio as a change; a dash if it is unknown."""
+    """Return a bound of a ratio as a change, such as "+5%"; a dash if the bound is unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
