@@ -36,8 +36,8 @@ shares = st.floats(0, 1)
 latencies_ns = st.integers(1, 10**13)
 """1 ns to 2.8 hours."""
 
-histograms = st.dictionaries(latencies_ns.map(histogram.bucket_of), st.integers(1, 10**6), max_size=5)
-"""{bucket index: count}, as histogram.Recorder makes them."""
+histograms = st.dictionaries(latencies_ns.map(histogram.bin_of), st.integers(1, 10**6), max_size=5)
+"""{bin index: count}, as histogram.Recorder makes them."""
 
 _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     str: texts,

@@ -13,7 +13,7 @@ from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import FailureTime
 from sqlstress.report import Failures, Run
 from sqlstress.report.results import merged
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
@@ -36,7 +36,7 @@ def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> Fai
     if latency is None or not latency.count:
         return None
     median_ns, timeout_ns = latency.p50_ns or 0.0, (timeout_ms or 0) * NS_PER_MS
-    least = bucket_of(round(WHOLE_TIMEOUT_SHARE * timeout_ns))
+    least = bin_of(round(WHOLE_TIMEOUT_SHARE * timeout_ns))
     waited = sum(count for bucket, count in latency.buckets if timeout_ns and bucket >= least)
     return FailureTime(
         median_ns=median_ns,

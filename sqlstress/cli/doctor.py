@@ -95,8 +95,12 @@ def _show_builds(program: str) -> int:
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
-    is_process = program.isdecimal() and len(program) <= LONGEST_PID and not Path(program).exists()
-    builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))
+    is_file = Path(program).exists()
+    is_process = program.isdecimal() and len(program) <= LONGEST_PID and not is_file
+    if is_process:
+        builds = builds_of_process(int(program))
+    else:
+        builds = builds_of_program(Path(program if is_file else shutil.which(program) or program))
     for build in builds:
         bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""
         title = f"SQLite {build.version or 'of unknown version'} (source of {build.source_date})"
@@ -105,8 +109,10 @@ def _show_builds(program: str) -> int:
         print_text(
             "WARNING: several SQLite libraries in one process. On one file they drop each other's locks."
         )
-    if not builds:
-        print_text(f"No SQLite in {'process ' if is_process else ''}{program}.")
+    if not builds and is_process:
+        print_text(f"No SQLite in process {program}.")
+    elif not builds:
+        print_text(f"No SQLite in {program}. If it loads a library: start it, and give its process id.")
     return FINE
 
 

@@ -122,12 +122,12 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
 
+    reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(
             f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files or a folder."
         )
     targets = parse_outputs(outputs, COMPARISON_FORMATS)
-    reports = [read(file) for file in files]
     for first, second in combinations(files, 2):
         if first.samefile(second):
             raise UsageError(f"{str(second)!r:.200} is given twice. Give each report once.")

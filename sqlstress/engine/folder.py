@@ -53,7 +53,7 @@ class RunFolder:
             self.path.mkdir()
             self._marker = (self.path / MARKER).open("w", encoding="utf-8")
             _lock_marker(self._marker)
-            # Written only under the lock: an empty marker belongs to a sqlstress that is just starting.
+            # Write only after locking: an empty marker means that another sqlstress is just starting.
             json.dump({"made_by": "sqlstress", "pid": os.getpid(), "keep": self.keep}, self._marker)
             self._marker.flush()
         except OSError as error:
@@ -109,9 +109,10 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_our_files(path: Path) -> bool:
-    """Delete our files in `path`, one of our folders, then the folder; return whether the folder is gone.
+    """Delete our files in the run folder `path`, then the folder; return whether the folder is gone.
 
-    Other programs' files stay. If one of our files cannot be deleted, the marker stays, too, for a later try.
+    Other programs' files stay. If one of our files cannot be deleted, the marker file stays, so that a later
+    run can try again.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -142,8 +143,11 @@ def make_trial_folder(path: Path) -> Path:
     return folder
 
 
-def further(path: Path) -> Path:
-    """Create and return a folder inside `path` for trials after files in `path` could not be removed."""
+def add_subfolder(path: Path) -> Path:
+    """Create and return a subfolder for later trials, because files in `path` could not be removed.
+
+    If `path` is such a subfolder itself, the new folder is next to it.
+    """
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()
@@ -155,7 +159,7 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path` and its further folders, without the marker; [] if `path` cannot be read."""
+    """Return our files in `path` and its added subfolders, without the marker; [] if `path` is unreadable."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]

@@ -26,10 +26,10 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the cost of one operation of the timed loop without a store, in ns.
+    """Return the cost of one operation of the timed loop with a dummy database, in ns.
 
-    Return None if an A/B test omits it, the experiment counts no operations in a window, or no operation
-    ended in ATTEMPTS windows. `carry` keeps objects for later trials of the session.
+    Return None if an A/B test omits this measurement, if the experiment counts no operations in a window, or
+    if no operation ended in ATTEMPTS windows. `carry` keeps objects for later trials of the session.
     """
     experiment = experiment_of(case)
     if not experiment.windowed or is_omitted(COSTS):

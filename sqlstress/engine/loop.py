@@ -44,7 +44,7 @@ class Window(NamedTuple):
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop: a plain namespace, which a pipe sends without imports."""
+    """Results of one worker's timed loop, as a namespace, which the parent receives without an import."""
 
     first_ns: int
     """Begin of the worker's first operation, in ns; 0 without operations."""
@@ -170,7 +170,7 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk's operations until the window closes, or until the next is due much later.
+"""Function that runs a chunk's operations until the window closes, or the next operation is not due soon.
 
 Arguments: source, chunk, current time, close of the window (both in ns), clock. Returns the results and the
 stamps of completed operations.
@@ -239,8 +239,8 @@ def run_acknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; write each operation's end to shared memory at once.
 
-    The end acknowledges the operation even if the worker is killed later. If begins are shared, too, the
-    arrays overlap by one word: one write sets an end and the next begin.
+    A stored end acknowledges the operation even if the worker is killed later. If begins are shared, too, the
+    two arrays overlap by one word, so that one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps

@@ -1,6 +1,7 @@
 """Measurements that a process of an A/B test leaves out, because an earlier process made them.
 
-An environment variable names them: older versions of sqlstress ignore it, but would refuse an option.
+An environment variable names these measurements: older versions of sqlstress would refuse an option, but they
+ignore an unknown variable.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Environment variable with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Name of the costs of a sync and of our own code. Some syncs are still timed: a report needs their cost."""
+"""Costs of a sync and of our own code. Reports need the cost of a sync, so some syncs are still timed."""
 REHEARSAL = "rehearsal"
-"""Name of the rehearsal, a run of the user's work on a copy of the data."""
+"""Rehearsal, which is a run of the user's work on a copy of the data."""
 RERUNS = "reruns"
-"""Name of the repeats of trials that other programs disturbed."""
+"""Repeats of trials that other programs disturbed."""
 
 
 def is_omitted(name: str) -> bool:

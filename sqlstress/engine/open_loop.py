@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum of DueSleeper's margin, in ns."""
+"""Minimum and maximum of the time for which DueSleeper polls the clock, in ns."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
@@ -47,9 +47,9 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 
 
 class DueSleeper:
-    """Sleeper that wakes up shortly before a given time, then polls the clock until this time.
+    """Sleeper that wakes up a margin before a given time, then polls the clock until this time.
 
-    The margin adapts to the system's delay, and is short: polling takes a processor from other processes.
+    The margin adapts to the system's delay. It is short, because polling takes a processor from others.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:
@@ -74,25 +74,25 @@ class DueSleeper:
 
 
 class OpenTotals(SimpleNamespace):
-    """Plain counts and latencies of one worker's operations that were due inside the window."""
+    """Counts and latencies of one worker's operations that were due inside the window."""
 
     due: int
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Histogram of latencies from the due time, by kind; "queued" means unfinished at the window's end."""
+    """Latency histogram by kind, from the due time; "queued" is for operations unfinished at the end."""
     largest_ns: dict[str, int]
     late: dict[int, int]
-    """Histogram of the delays that sqlstress itself added to begins, in ns.
+    """Histogram of the delays of operations' begins that sqlstress itself caused, in ns.
 
-    The delay counts from the due time, or from the end of the previous operation if that is later.
+    A delay counts from the due time, or from the end of the previous operation if this end is later.
     """
     latest_ns: int
     polled_ns: int
 
 
 class OpenLoop:
-    """Function for `timed_loop` that runs the operations of a chunk, each when it is due or overdue."""
+    """The argument `run` of `timed_loop` in an open loop: it begins no operation before its due time."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields the due times. Operations later than `limit_ns` are skipped; None means no limit."""
+        """`dues` yields the due times. Operations overdue by more than `limit_ns` (if given) are skipped."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)
@@ -113,7 +113,7 @@ class OpenLoop:
     def __call__(
         self, source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
     ) -> tuple[list[Any], Stamps]:
-        """Run a chunk's operations until the window closes; drop the rest if the next is due much later."""
+        """Run a chunk's operations until the window closes, or the next operation is not due soon."""
         results: list[Any] = []
         dues: list[int] = []
         begins: list[int] = []
@@ -184,7 +184,7 @@ class OpenLoop:
     def finish(self, totals: Totals, now: int) -> None:
         """Add all counts to `totals`, including operations due but not begun at the window's end.
 
-        `now` is the end of the loop, in ns. `totals.longest_wait_ns` then covers waits from a due time, too.
+        `now` is the end of the loop, in ns. Include waits since the due time in `totals.longest_wait_ns`.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:

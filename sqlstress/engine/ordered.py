@@ -58,7 +58,7 @@ class OperationLedger:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
             done = first + sum(map(bool, self.ends[:operations]))
-            # A live worker may have begun its next chunk meanwhile, and cleared ends.
+            # Read again if the worker began its next chunk during the sum, because it has cleared the ends.
             if self._position[0] == position:
                 return done
 
@@ -87,7 +87,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`; `worker` counts from 1. A `client` of None stores nothing."""
+        """`words` come from `shared_words`; `worker` counts from 1; `client` is None if nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

@@ -40,7 +40,7 @@ Pauses = Callable[[int], Sequence[int] | None]
 """Function from a worker's number to its pauses inside the store; None means no pauses."""
 
 HUNG = "hung"
-"""First word of the reason for a worker that made no progress for too long."""
+"""First word of `WorkerExit.reason` if a worker made no progress for too long."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -66,7 +66,7 @@ def clause(reason: str | None) -> str:
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the end of a process without a result, with the cause and remedy of SIGBUS."""
+    """Return a clause on the death of a process, such as "was killed"; for SIGBUS, add cause and remedy."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -251,7 +251,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message, None if incomplete, or a WorkerExit if the process died or failed."""
+        """Return a process's message, None if not complete, or a WorkerExit if the process died or failed."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -265,7 +265,10 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait up to `timeout_s` for all processes that do not stay; return whether all have ended."""
+        """Keep idle workers for the next trial; wait up to `timeout_s` for the end of all other processes.
+
+        Return whether they have ended.
+        """
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
@@ -283,7 +286,7 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """End all processes that do not stay: by the stop flag, then by signals."""
+        """End all processes except workers kept for the next trial: by the stop flag, then by signals."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -317,14 +320,14 @@ COMMON_MODULES = (
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""Modules that every worker imports. Since Python 3.13, `random` imports `_sha2` for a text as seed."""
+"""Modules that every worker imports. Since Python 3.13, `random` needs `_sha2` for a seed of type str."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
 
-    Some may not be installed. A case without a common start gets no fork server: a published script includes
-    the start of its processes in its time.
+    Some modules may not be installed. Cases that repeat a published script get no fork server, because the
+    script's time includes the start of its processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -338,10 +341,10 @@ def modules(cases: Iterable[Case]) -> list[str]:
     return list(names)
 
 
-def ours(case: Case) -> Family | None:
+def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time is unknown.
 
-    With the user's server on this machine it is unknown, because the server also works for us.
+    The time is unknown with the user's server on this machine, because that server has other clients, too.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -351,7 +354,7 @@ def ours(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether no process uses the disk before all have started. Servers and user code may use it."""
+    """Return whether the processes start without using the disk. Servers and user code may use the disk."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
@@ -381,8 +384,8 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        End the idle workers if they were started with other `shared` arrays, or another `like`: a value that
-        is equal for all trials that they may serve.
+        `like` is equal for all trials that the idle workers may serve. If they were started with another
+        `like` or with other `shared` arrays, end them.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -399,7 +402,7 @@ class IdleWorkers:
             return None
         try:
             pipe.send(message)
-        except OSError:  # it was killed while it was idle
+        except OSError:  # The worker was killed while it was idle.
             pipe.close()
             end([process])
             return None

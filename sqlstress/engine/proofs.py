@@ -33,7 +33,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return the checks of the data that workers read; torn transactions only if a worker looked for them."""
+    """Return a check of the values that workers read, and of torn transactions if workers looked for them."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):

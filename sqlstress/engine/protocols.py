@@ -17,7 +17,7 @@ FAILED = 255
 """Kind of an operation that was given up after its time-out."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Results of a fixed amount of work, by severity. LIMIT means that SQLite refused to go on."""
+"""Results of a worker with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
 
 
 class Chunk(NamedTuple):
@@ -48,7 +48,7 @@ class Source(Protocol):
     acknowledges: bool
     """Whether completed operations must be known even if the worker is killed."""
     stamps: Any
-    """Stamps that the loop fills if `acknowledges`; shared 64-bit ends acknowledge operations."""
+    """Stamps that the loop fills if `acknowledges`: an end in shared memory acknowledges an operation."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -89,7 +89,7 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings, as plain data for a pipe: errors in the data, its settings, own results."""
+    """One worker's findings, as plain data for a pipe: errors in the data, settings, other results."""
 
     effective: dict[str, str]
     reads_checked: int
@@ -179,7 +179,7 @@ class Work(Protocol):
         return
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
-        """Return whether the data agrees with the workers' acknowledged writes."""
+        """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     @property
     def completing(self) -> str:

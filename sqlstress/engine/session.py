@@ -81,7 +81,7 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why the C loop is unavailable to a case that could use it; else None."""
+    """Return the reason why the C loop is unavailable, if the case could use the loop; else None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)

@@ -52,7 +52,7 @@ class Observer:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive, once a second, functions that return the state of other programs as a page or a line."""
+        """Receive, once a second during a watch, functions that return its state as a page or as a line."""
 
 
 SILENT = Observer()
@@ -79,8 +79,8 @@ class Study(Protocol[B_contra]):
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted on a stop signal. Raises another problem, as SqlstressError, only before any
-        result.
+        Raises Interrupted on a stop signal. Raises any other problem as SqlstressError, and only if there is
+        no result yet.
         """
 
     def report(self, blank: Report) -> Report:
@@ -92,7 +92,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure, beginning with the first."""
+    """Cases that the study may measure; it measures the first case first."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 

@@ -29,7 +29,7 @@ def summarise(
     """Return the Trial, without a verdict on its data yet.
 
     `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
-    count from the first call; without a common start, as in a published script, from the processes' start.
+    count from `Pool.call`; without a common start, as in a published script, from the processes' start.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -67,7 +67,7 @@ def summarise(
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the window's length, else the time from the first begin to the last end, in seconds."""
+    """Return the window's length, in seconds; without a window, the time from first begin to last end."""
     if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
@@ -108,7 +108,10 @@ def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Return the ratio of the transactions in the two halves of the window; None without a window."""
+    """Return the rate of transactions in the window's second half, relative to its first half.
+
+    None without a window, or if the halves are too short.
+    """
     if window.closes_ns == FOREVER_NS:
         return None
     bins = [sum(values) for values in zip_longest(*(worker.bins for worker in workers), fillvalue=0)]
@@ -129,7 +132,10 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 
 
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
-    """Return all failed operations by kind and error (both empty if not recorded), frequent ones first."""
+    """Return all failed operations by kind and error, the most frequent first.
+
+    The kind and the error are empty if they were not recorded.
+    """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
         by_kind = failure.findings.failures

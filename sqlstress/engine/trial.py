@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlstress.engine.folder import further, make_trial_folder
+from sqlstress.engine.folder import add_subfolder, make_trial_folder
 from sqlstress.engine.loop import FOREVER_NS, Window
 from sqlstress.engine.omissions import RERUNS, is_omitted
 from sqlstress.engine.pool import (
@@ -23,7 +23,7 @@ from sqlstress.engine.pool import (
     Pool,
     WorkerExit,
     WorkerFailure,
-    ours,
+    our_processes,
     starts_without_disk,
 )
 from sqlstress.engine.protocols import Work
@@ -75,7 +75,7 @@ class Guard:
         return None
 
 
-def unread(disturbance: Disturbance) -> Verdict | None:
+def unreadable_verdict(disturbance: Disturbance) -> Verdict | None:
     """Return the verdict on data that a disturbance has made unreadable; None if the data is readable."""
     if disturbance.unread is None:
         return None
@@ -85,7 +85,7 @@ def unread(disturbance: Disturbance) -> Verdict | None:
 
 
 MIN_STALL_S = 1.0
-"""Longest delay that is no stall, in seconds. Even on a busy machine a waking process runs sooner."""
+"""Minimum length of a stall, in seconds. Even on a busy machine a waking process runs sooner."""
 
 
 def seconds_asleep() -> float:
@@ -165,7 +165,8 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return a window that begins late enough for every worker to receive it in time.
 
-    Processes need `answer_s` to answer a call. `extra_s` lengthens the warm-up, or delays a start without it.
+    Processes need `answer_s` to answer a call. `extra_s` lengthens the warm-up; without warm-up it delays the
+    start.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -295,35 +296,37 @@ class TrialRunner:
 
         A trial with wrong data is always returned.
         """
-        trial = self.flawless(case, index)
+        trial = self.run_valid(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
         may_repeat = self._patience > 0 and self._attempts(case) > 1
         if not (sound and may_repeat and _foreign_share(trial) > HEAVY_SHARE):
             return trial
         self._patience -= 1
-        again = self.flawless(case, index)
+        again = self.run_valid(case, index)
         # A second trial that failed is not better than the first.
         worse = again.error is not None or (_foreign_share(again) >= _foreign_share(trial))
         chosen = again if again.verdict.status == "failed" or not worse else trial
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once, for its verdict: its figures may be invalid."""
-        trial, flaw = self._attempt(case, index, 0.0, pauses)
+        """Run a trial once, for the verdict on its data; the trial's figures may be invalid."""
+        trial, reason = self._attempt(case, index, 0.0, pauses)
         # A trial without operations says nothing about the data, so the trial gets an error.
-        return replace(trial, error=flaw.message(1)) if flaw and flaw.missing else trial
+        return replace(trial, error=reason.message(1)) if reason and reason.missing else trial
 
-    def flawless(self, case: Case, index: int) -> Trial:
+    def run_valid(self, case: Case, index: int) -> Trial:
         """Run a trial, and repeat it while it is not valid (see RetryReason), ATTEMPTS times at most."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
-            trial, flaw = self._attempt(case, index, extra_s)
+            trial, reason = self._attempt(case, index, extra_s)
             # A trial with wrong data is never repeated: a repeat would hide the fault.
-            if flaw is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
-                return replace(trial, attempts=attempt, error=flaw.message(attempt) if flaw else trial.error)
+            if reason is None or attempt == self._attempts(case) or trial.verdict.status == "failed":
+                return replace(
+                    trial, attempts=attempt, error=reason.message(attempt) if reason else trial.error
+                )
             # With many busy workers it takes a while until each worker has had a processor.
-            extra_s += 2 * flaw.late_s
+            extra_s += 2 * reason.late_s
 
     def _attempts(self, case: Case) -> int:
         # A published script uses the same files for a whole sweep, so a trial cannot be repeated.
@@ -349,11 +352,11 @@ class TrialRunner:
             work.share(self._wait)
             with self._pool(case, place, work, pauses) as pool, self._unless_stopped():
                 guard = self._prepare(case, place, work, pool)
-                trial, ended, flaw = self._measure(case, index, work, pool, extra_s)
+                trial, ended, reason = self._measure(case, index, work, pool, extra_s)
             work.ended(self._wait)
             self.observer.phase("verifying")
             trial = self._examine(case, work, guard, trial, ended)
-            return trial, flaw or empty_window_reason(case, trial)
+            return trial, reason or empty_window_reason(case, trial)
         finally:
             work.release()
             self.discard(work.discard)
@@ -389,7 +392,7 @@ class TrialRunner:
             discard()
         except OSError:
             with suppress(OSError):
-                self.folder = further(self.folder)
+                self.folder = add_subfolder(self.folder)
 
     def _examine(
         self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[WorkerExit]
@@ -401,11 +404,11 @@ class TrialRunner:
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self.carry.clear()  # Later trials must not begin with these files.
+                self.carry.clear()  # Later trials must not begin with copies of these files.
                 if self._copies:
                     self._copies.clear()
                 trial = replace(trial, error=disturbance.text)
-                if verdict := unread(disturbance):
+                if verdict := unreadable_verdict(disturbance):
                     return replace(trial, verdict=verdict)
             trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))
             if disturbance:
@@ -446,7 +449,7 @@ class TrialRunner:
             pool.go(window)
         self.observer.phase("measuring")
         standstill = StallDetector()
-        watch = CpuMonitor(ours(case), window.starts_ns, window.closes_ns)
+        watch = CpuMonitor(our_processes(case), window.starts_ns, window.closes_ns)
         quota = QuotaMonitor(window.opens_ns, window.closes_ns)
 
         def pulse() -> None:

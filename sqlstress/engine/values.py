@@ -42,7 +42,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which sequence numbers of `worker` are added; 0 is the preload."""
+        """Return the integer to which sequence numbers of `worker` are added; worker 0 is the preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -61,7 +61,8 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value. A value whose flag is false is not used.
+        Its arguments are the first number and a flag per value: whether the caller uses the value. Other
+        values may be None.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:

@@ -125,7 +125,7 @@ def _run_job(job: Job, pipe: Pipe) -> None:
     totals.peak_memory_bytes = peak_memory_bytes()
     findings = source.findings()
     if seal and not findings.reconnected:
-        # Check before closing: as long as a connection is open, no process of ours removes a file.
+        # Check before closing: SQLite deletes the WAL when our last connection is closed.
         findings.broken_seal = seal.broken()
     source.close()
     send(pipe, Done(totals, findings))
@@ -192,7 +192,7 @@ def _run_loop(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
     assert not isinstance(source, SelfDriven)  # A SelfDriven source cannot wait for due times.
     run, began_ns = open_loop(job.case, job.number, job.salt, window), time.perf_counter_ns()
     totals = timed_loop(source, window, job.limit, progress, stop, run)
-    # Lateness is about the worker. The first operation may be due much later than the worker begins.
+    # The worker was not late, even if its first operation was due much later.
     totals.first_ns = began_ns
     run.finish(totals, time.perf_counter_ns())
     return totals

@@ -1,4 +1,4 @@
-"""Load of others during a measurement: on the processors (programs, other guests, heat) and on the disk."""
+"""Load that is not ours during a measurement: on processors (programs, other guests, heat) and the disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Family:
             if self.changing or self._descendants is None:
                 # Children come before their parents.
                 self._descendants = self._head.children(recursive=True)[::-1]
-            # In this order a process that ends between two readings counts twice rather than never.
+            # Children first: a process that ends between two readings counts twice rather than never.
             return sum(map(self._descendant_s, self._descendants)) + _processor_s(self._head)
         except (psutil.Error, OSError):
             return None
@@ -63,7 +63,10 @@ MAX_SAMPLE_COST = 0.05
 """Maximum share of a processor spent on samples, which cost about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
-"""Times in which no program of this machine ran, and times that other fields include (the last four)."""
+"""Fields of `psutil.cpu_times` that `CpuSample.busy` leaves out.
+
+In the first three no program of this machine ran. The last four are contained in other fields.
+"""
 
 
 class CpuSample(NamedTuple):
@@ -156,7 +159,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares of others; None without two samples at a distance of MIN_INTERVAL_S or more."""
+        """Return the shares of other programs and guests; None if samples span less than MIN_INTERVAL_S."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -166,16 +169,19 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Minimum divisor of the disk's busy time, in ms: a single write could fill a shorter time."""
+"""Shortest time of which a busy share is computed, in ms: a single write could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
-    """Return psutil's name of a folder's disk, or None; except on Linux only if there is a single disk."""
+    """Return psutil's name of a folder's disk, or None if unknown.
+
+    On other systems than Linux the name is only known if the machine has a single disk.
+    """
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # On btrfs, for example, the folder's device is no disk, but the mounted device is.
+    # On btrfs, for example, only the device of the mount is a disk; the folder's own device is not.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)

@@ -129,9 +129,12 @@ def file_system_of(
 
 
 def find_file_system(place: PurePath, mounts: Iterable[Any]) -> FileSystem:
-    """Return the file system of the mount point (as psutil lists them) nearest above a path, or UNKNOWN."""
+    """Return the file system of the deepest mount point above a path, or UNKNOWN.
+
+    `mounts` has entries of `psutil.disk_partitions`.
+    """
     if isinstance(place, PureWindowsPath) and place.drive.startswith("\\\\"):
-        # A share without a drive letter is in no list; psutil calls the others "remote".
+        # psutil lists only network shares with a drive letter, and calls them "remote".
         return FileSystem("", place.drive, "remote")
     above = [
         (len(point.parts), number, mount)

@@ -38,5 +38,5 @@ def _measured(driver: str, folder: Path) -> float:
             if waited_s < COARSE_S:
                 break
         return waited_s
-    except Exception:  # of either library
+    except Exception:  # The drivers' libraries have no common class of errors.
         return 0.0

@@ -62,7 +62,7 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
             continue
         root, mounted = words[3].rstrip("/"), Path(words[4])
         path = paths[kinds[0]]
-        # In a container, the mounted tree may begin at the container's group.
+        # In a container, the mounted tree may begin at the container's group, so cut that part of the path.
         inner = path[len(root) :] if f"{path}/".startswith(f"{root}/") else ""
         folder = mounted / inner.strip("/")
         for ancestor in (folder, *folder.parents):
@@ -108,7 +108,7 @@ class QuotaMonitor:
     """Counter of the periods in a window in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """The window is in ns of `perf_counter_ns`. By default, `group` is the one with the lowest quota."""
+        """The window is in ns of `perf_counter_ns`. `group` is by default the group with the lowest quota."""
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None

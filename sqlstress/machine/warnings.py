@@ -112,7 +112,7 @@ def warn(facts: MachineFacts) -> tuple[Warning, ...]:
 
 
 def _disk(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of a disk on which a sync has no effect, and of a shared file system."""
+    """Yield warnings about a disk on which a sync has no effect, and of a shared file system."""
     mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
     options = mounted.options.split(",")
     fault = ""
@@ -140,7 +140,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
 
 
 def _library(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of bugs and settings that can corrupt a database, or that have no effect."""
+    """Yield warnings about bugs and settings that can corrupt a database, or that have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -165,7 +165,7 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _apple(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of commits that stay in the drive's cache on macOS, and of Apple's SQLite library."""
+    """Yield warnings for macOS: commits that stay in the drive's cache, and Apple's SQLite library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -204,7 +204,7 @@ def _durability(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _host(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings of facts that make figures differ from those of other machines or loops."""
+    """Yield warnings about facts that make figures differ from those of other machines or loops."""
     slept, cores = facts.host.sleep_1ms_ns, facts.host.cores
     if slept is not None and slept > TICK_OVER_NS:
         yield Warning(

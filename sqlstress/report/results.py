@@ -50,7 +50,7 @@ class Latency:
         if self.buckets:
             # The other indices lie between these, so they need no check, which would take time.
             indices, counts = zip(*self.buckets, strict=True)
-            sound = histogram.is_bucket(min(indices)) and histogram.is_bucket(max(indices))
+            sound = histogram.is_bin(min(indices)) and histogram.is_bin(max(indices))
             if min(counts) < 0 or not sound:
                 raise ValueError("it has wrong histogram buckets")
 

@@ -21,7 +21,7 @@ from sqlstress.experiment import rate_units_of
 from sqlstress.report import Latency
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import clean
-from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.histogram import bin_floor
 from sqlstress.statistics.units import NS_PER_MS, finite
 
 COLOURS = 8
@@ -357,5 +357,5 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
 @cache
 def _middle_ms(step: int) -> float:
     """Return the middle of a step of an outline, in ms."""
-    low, high = (bucket_floor(index << _COARSER) for index in (step, step + 1))
+    low, high = (bin_floor(index << _COARSER) for index in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

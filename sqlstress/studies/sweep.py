@@ -306,7 +306,7 @@ class Sweep:
                 self._harness_ns[alone] = harness_ns(alone, runner.carry, runner.signals.check)
             self._runs[turn.case] = run = Run(case, harness_ns=self._harness_ns[alone])
         if turn.is_longer:
-            trial = runner.flawless(turn.measured(self.cases), turn.number)
+            trial = runner.run_valid(turn.measured(self.cases), turn.number)
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)

@@ -60,7 +60,7 @@ _final_calls: list[Callable[[], None]] = []
 
 
 def on_parent_end(act: Callable[[], None]) -> None:
-    """Register a function that another thread calls before this process ends after its parent."""
+    """Register a function to call if the parent dies, on another thread, before this process exits."""
     _final_calls.append(act)
 
 

@@ -6,8 +6,8 @@ The fork server of multiprocessing is about as fast (benchmarks/results/forkserv
 
 - In Python 3.11 to 3.14 a SIGKILL of the program leaves its socket file and folder behind, and the next
   start of sqlstress cannot know whether they are in use.
-- If the system refuses a fork, it prints a traceback and ends. This server reports the error and goes on.
-- There is one for the whole program. In a program that uses sqlstress as a library, our modules would
+- If the system refuses a fork, that server prints a traceback and ends. This server reports the error.
+- A program has only one such server. In a program that uses sqlstress as a library, our modules would
   replace the program's, and stopping the server would wait for the program's processes.
 
 Spawned processes leave nothing behind, but 64 of them need 9.5 times as long and 3.4 times the memory.
@@ -42,7 +42,8 @@ END_S = 2.0
 AHEAD = 16
 """Number of processes that may be requested before the first of them has started.
 
-Waiting for each is slow on a busy machine. Systems allow some hundreds of descriptors in transit.
+On a busy machine it is slow to wait for each process. But systems limit the number of file descriptors in
+messages that the server has not read yet to some hundreds.
 """
 LOST_EXIT_CODE = 255
 """Exit code of a process that ended with the fork server, as in multiprocessing."""
@@ -159,7 +160,7 @@ class _Forked(popen_forkserver.Popen):
             set_spawning_popen(None)
         task, task_writer = os.pipe()
         self.sentinel, status = os.pipe()
-        # The writer stays open: end of file shows the forked process that this process has ended.
+        # Keep the writer open: if this process ends, the forked process reads the end of the file.
         self.finalizer = util.Finalize(self, _close, (task_writer, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])
@@ -172,7 +173,7 @@ class _Forked(popen_forkserver.Popen):
 
     @property
     def pid(self) -> int:  # type: ignore[override]
-        """Process id, for which the caller waits. Raises OSError if the fork failed."""
+        """Process id; waits for the server's answer. Raises OSError if the fork failed."""
         while self.poll() is None and self._id is None:
             connection.wait([self.sentinel])
         if self._id is None:
@@ -184,7 +185,7 @@ class _Forked(popen_forkserver.Popen):
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit code; None if the process still runs after `timeout` seconds."""
         until = math.inf if timeout is None else time.monotonic() + timeout
-        # The process id arrives first, so a readable sentinel does not mean that the process has ended.
+        # The sentinel is readable before the end, too: the process id arrives on it first.
         while self.poll() is None and (left := until - time.monotonic()) > 0:
             connection.wait([self.sentinel], None if timeout is None else left)
         return self.returncode
@@ -218,15 +219,15 @@ MOST = 250
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
     """Import the modules, then fork a process per request until the other end of the channel is closed.
 
-    The server has one thread and opens no file, so that forked processes start like spawned ones. They end
-    with the server, because their exit codes would be lost.
+    The server has one thread and opens no file, so that forked processes start like spawned ones. Forked
+    processes end when the server ends, because no other process could report their exit codes.
     """
     for name in modules:
         with suppress(ImportError):  # The process that needs the module reports the error.
             import_module(name)
     gc.collect()
     gc.freeze()  # Otherwise the first collection in each forked process would copy all objects.
-    # This also holds in forked processes, which share every page of memory that they do not write to.
+    # Collection stays off in forked processes, because it would write to pages that they share.
     gc.disable()
     _Server(channel).run()
     os._exit(0)  # Nothing needs to be closed.

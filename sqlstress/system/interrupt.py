@@ -19,7 +19,7 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay after which an interrupt is repeated, in seconds; it lets the finalizer end first."""
+"""Delay before an interrupted finalizer's interrupt is repeated, in seconds: the finalizer must end first."""
 
 
 def install_stop_handlers() -> None:
@@ -42,7 +42,7 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Signal the main thread after `_repeat_interrupt`, and with it the finalizer, has ended there."""
+    """Wait until the main thread has left `_repeat_interrupt`, and so the finalizer; signal the thread."""
     while _is_in_hook():
         time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":

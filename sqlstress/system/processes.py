@@ -81,10 +81,10 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`, also for ChildCaller inside the block.
+    """Yield a starter of processes that need `modules`; inside the block, ChildCaller uses it, too.
 
-    A server that has imported `modules` forks them. They are spawned if there are no modules, on Windows, and
-    if `forkserver` does not support this Python.
+    The starter forks processes from a server that has imported `modules`. It spawns them if there are no
+    modules, on Windows, and if `forkserver` does not support this Python.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -108,7 +108,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 def start(process: BaseProcess) -> None:
     """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
     if sys.platform != "win32":
-        # multiprocessing's tracker unblocks SIGINT when it starts, and a SIGHUP must not end it.
+        # Start multiprocessing's tracker now, because its start unblocks SIGINT. SIGHUP must not end it.
         with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
     # Hide the main module, which may be the user's script: each process would run the script again.

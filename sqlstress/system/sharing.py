@@ -56,7 +56,7 @@ def _wrapper(size: int) -> Any:
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
     if sys.platform == "win32":
-        memory[:] = bytes(len(memory))  # The system reserved the space when it mapped the memory.
+        memory[:] = bytes(len(memory))  # No SIGBUS: Windows reserves the space when it maps the memory.
     else:
         # The memory may have been used before. This system call writes to it, and fails if there is no space.
         with Path("/dev/zero").open("rb", buffering=0) as zeros:
@@ -68,7 +68,7 @@ def _wrapper(size: int) -> Any:
 def _use_temporary_folder() -> None:
     """Make this process take shared memory from the temporary folder from now on."""
     heap.Arena._dir_candidates = []  # type: ignore[attr-defined]
-    # The old heap may return memory that could not be written.
+    # A new heap, because the old heap may return the memory whose clearing failed.
     heap.BufferWrapper._heap = heap.Heap()  # type: ignore[attr-defined]
 
 
@@ -99,7 +99,7 @@ def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
 
 
 def _limit() -> str:
-    """Return a clause on the limit because of which there is no memory."""
+    """Return a clause on the reason for a lack of memory: a limit of this process, or the whole system."""
     if sys.platform != "win32":
         import resource
 

@@ -2,9 +2,10 @@
 
 A target is a kind of database. A place is one process's access to the data of one case. A bucket is a part of
 the data: a database file or, on a server, a group of tables. A `pulse` is a function to call often, which may
-raise Interrupted. If an answer is
-unknown, a target returns None or an empty result, never a guess. Code that needs a feature of one target,
-such as SQLite's WAL, imports the target's package.
+raise Interrupted.
+
+If an answer is unknown, a target returns None or an empty result, never a guess. Code that needs a feature of
+one target, such as SQLite's WAL, imports the target's package.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ class Place(Protocol):
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Record the state that no worker changes, after the preparation; None if there is no such state."""
+        """Return a snapshot of the prepared state that no worker changes; None if there is no such state."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -30,7 +30,7 @@ class Refusal(NamedTuple):
     waits_s: Sequence[float]
     """For the latest failures, the time since the start of their transaction, in seconds."""
     longest_s: float
-    """Longest of these times of all failures, in seconds."""
+    """Longest time from the start of a transaction to its failure, in seconds, over all failures."""
 
 
 class Connections(Protocol):
@@ -113,7 +113,7 @@ class RefusalStore(Store, Protocol):
     """A key-value interface that records failed statements. Only the target SQLite needs it."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace. Other operations count their own."""
+        """Count the failure of a get, a pair or a single replace. Other calls count failures themselves."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements by kind."""

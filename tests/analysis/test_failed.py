@@ -9,7 +9,7 @@ from sqlstress.analysis.failed import failure_time_of, shares_by_kind
 from sqlstress.analysis.group import rate_of
 from sqlstress.analysis.wording import failure_time
 from sqlstress.report import Failures, Latency, Run
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from tests.analysis.hand_made import findings, group, passes, run, trial
 
 MS = 1_000_000
@@ -19,13 +19,13 @@ def latency(*times_ms: float) -> Latency:
     """Return the latency of operations that took these times."""
     buckets: dict[int, int] = {}
     for time_ms in times_ms:
-        buckets[bucket_of(round(time_ms * MS))] = buckets.get(bucket_of(round(time_ms * MS)), 0) + 1
+        buckets[bin_of(round(time_ms * MS))] = buckets.get(bin_of(round(time_ms * MS)), 0) + 1
     return Latency.from_buckets(buckets, round(max(times_ms) * MS))
 
 
 def with_failed(row: Run, failed: int) -> Run:
     """Return a run in whose trials a number of operations failed at once."""
-    times = Failures("", "", Latency.from_buckets({bucket_of(MS): failed}, MS))
+    times = Failures("", "", Latency.from_buckets({bin_of(MS): failed}, MS))
     trials = tuple(replace(old_trial, failed=failed, failures=(times,)) for old_trial in row.trials)
     return replace(row, trials=trials)
 

@@ -20,14 +20,14 @@ from sqlstress.analysis.scaling import (
     waits,
 )
 from sqlstress.report import Latency, Run, Trial
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from tests.analysis.hand_made import group, run, trial
 from tests.rate_report import rate_trial
 
 
 @pytest.mark.parametrize(("usual_ns", "starved"), [(100_000, True), (1_000_000_000, False)])
 def test_slow_operation_is_not_starvation(usual_ns: int, starved: bool) -> None:
-    usual = Latency.from_buckets({bucket_of(usual_ns): 100}, usual_ns)
+    usual = Latency.from_buckets({bin_of(usual_ns): 100}, usual_ns)
     waited = run(1, 2, trial(longest_wait_ns=1_500_000_000, latency={"get": usual}))
     assert bool(list(starvation(group(waited)))) is starved
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.experiments.crash.spec import Kills
-from sqlstress.experiments.crash.study import Strike
+from sqlstress.experiments.crash.study import KillPlan
 from sqlstress.report import to_json
 from tests.cli.conftest import Cli, saved
 from tests.crash_report import crash_report
@@ -98,7 +98,7 @@ def test_quiet_failure_is_one_line_on_stderr(cli: Cli) -> None:
 
 
 def test_crash_test_without_evidence_is_inconclusive(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = Strike(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
+    at_once = KillPlan(opening=True, after_s=0.0, order=(1,), alone=False, then_s=0.0, held=False)
     monkeypatch.setattr("sqlstress.experiments.crash.study.draw", lambda seed, number, writers: at_once)
     said = cli("crash", "--rounds", "1", "-c", "1")
     assert (said.code, said.err) == (3, "")

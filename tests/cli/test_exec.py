@@ -17,6 +17,7 @@ import pytest
 
 from sqlstress.analysis.lock_samples import share_error
 from sqlstress.engine.folder import remove_abandoned
+from sqlstress.experiments.exec import MOMENTS, SLEEPING
 from sqlstress.experiments.exec.work import marked_unread
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.report.results import Sighting
@@ -139,6 +140,28 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
     assert said.code == 1 and "1 process wrote into a deleted WAL" in said.err
 
 
+LOCKS_A_FILE = """
+import fcntl, os, sys, time
+file = open(sys.argv[1] + ".lock", "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+if sys.argv[2] == "delete":
+    os.remove(file.name)
+time.sleep(0.7)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
+@pytest.mark.parametrize("action", ["delete", "keep"])
+def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str) -> None:
+    options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")
+    said = exec_(cli, *PYTHON, LOCKS_A_FILE, "{db}", action, options=options)
+    assert said.code == 0
+    text = " ".join(said.out.split())
+    assert ("Never delete a lock file." in text) == (action == "delete")
+    samples = {sample.what: sample.count for sample in answers(MOMENTS)}
+    assert samples[SLEEPING] > 10
+
+
 REMOVES_LEFTOVERS = """
 import contextlib, os, sqlite3, sys, time
 for suffix in ("-wal", "-shm"):
@@ -178,7 +201,7 @@ def test_key_that_two_commands_insert_has_its_cause(cli: Cli) -> None:
     options = ("--alone", "--ops", "10", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
     said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=options)
     text = " ".join(said.out.split())
-    assert 'failed with "UNIQUE constraint failed: invoice.number"' in text
+    assert 'printed "UNIQUE constraint failed: invoice.number" ' in text
     assert "If one process alone (-c 1) does not fail" in text and "BEGIN IMMEDIATE before the SELECT" in text
     said = exec_(cli, *PYTHON, NEXT_NUMBER, "{db}", options=(*options, "-c", "1,2"))
     text = " ".join(said.out.split())

@@ -13,7 +13,7 @@ from sqlstress.experiments.kv.spec import LOOPS
 from sqlstress.machine.host import usable_cores
 from sqlstress.report import Run
 from sqlstress.report.results import BINDING, CHECKPOINT, FREE, HELD, PROCESSOR, SYNC, Where
-from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.histogram import bin_floor
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets.native import extension
 from sqlstress.targets.sqlite.connections import native_unavailable
@@ -88,7 +88,7 @@ def ratio(run: Run) -> float:
     where, (trial,) = time_use(run), run.trials
     assert sum(where.parts.values()) == where.time_ns
     operations = sum(
-        count * (bucket_floor(index) + bucket_floor(index + 1)) / 2
+        count * (bin_floor(index) + bin_floor(index + 1)) / 2
         for latency in trial.latency.values()
         for index, count in latency.buckets
     )

@@ -17,7 +17,8 @@ from sqlstress.engine.protocols import Work
 from sqlstress.engine.summary import outcomes
 from sqlstress.engine.trial import plan_window
 from sqlstress.experiment import experiment_of
-from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase
+from sqlstress.experiments.crash.database import CrashDatabase
+from sqlstress.experiments.crash.proof import AcknowledgedRecords
 from sqlstress.experiments.crash.study import Victims
 from sqlstress.report import Verdict
 from sqlstress.report.case import Case

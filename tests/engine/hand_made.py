@@ -8,7 +8,7 @@ from sqlstress.engine.loop import FOREVER_NS, Totals, Window
 from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.worker import Done
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_S
 
 OPENS_NS = 10 * NS_PER_S
@@ -26,7 +26,7 @@ def done(worker: int, gets: int = 0, replaces: int = 0, **fields: Any) -> Worker
         last_ns=fields.pop("last_ns", WINDOW.closes_ns),
         operations={kind: count for kind, count in counts.items() if count},
         rows=gets + replaces,
-        buckets={kind: {bucket_of(latencies[kind]): count} for kind, count in counts.items() if count},
+        buckets={kind: {bin_of(latencies[kind]): count} for kind, count in counts.items() if count},
         largest_ns={kind: latencies[kind] for kind, count in counts.items() if count},
         **fields,
     )

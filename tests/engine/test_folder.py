@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from sqlstress.engine import folder as folders
-from sqlstress.engine.folder import MARKER, RunFolder, further, remove_abandoned, remove_our_files
+from sqlstress.engine.folder import MARKER, RunFolder, add_subfolder, remove_abandoned, remove_our_files
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.system.files import lock
 from tests.held_open import held_open
@@ -330,15 +330,15 @@ def test_subfolders_are_removed_except_foreign_files(
     folders_in: Path,
 ) -> None:
     with RunFolder(folders_in, keep=False) as folder:
-        first = further(folder.path)
-        second = further(first)
+        first = add_subfolder(folder.path)
+        second = add_subfolder(first)
         assert first != second and second.parent == folder.path
         fill(folder.path, OURS)
         fill(second, OURS)
     assert folder.stayed == ()
     assert list(folders_in.iterdir()) == []
     with RunFolder(folders_in, keep=False) as folder:
-        fill(further(folder.path), OURS + FOREIGN)
+        fill(add_subfolder(folder.path), OURS + FOREIGN)
         (folder.path / "further-x").mkdir()
         fill(folder.path / "further-x", OURS)
     assert {path.name for path in (folder.path / "further-1").iterdir()} == set(FOREIGN)

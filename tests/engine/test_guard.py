@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.pool import WorkerExit
-from sqlstress.engine.trial import Guard, unread
+from sqlstress.engine.trial import Guard, unreadable_verdict
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case, Settings
@@ -83,7 +83,7 @@ def test_deleted_or_replaced_file_fails_without_a_proof(
     (tmp_path / "own").mkdir()
     disturbance = disturbance_after(case, tmp_path / "own", act)
     assert disturbance is not None
-    verdict = unread(disturbance)
+    verdict = unreadable_verdict(disturbance)
     assert verdict is not None
     assert (disturbance.text, verdict.status, verdict.counterexamples) == (text, "failed", (text,))
 
@@ -104,7 +104,7 @@ def test_foreign_schema_change_is_reported(
     assert disturbance.text.startswith(
         f"another program changed kv_1.db while it was measured: its {mark} was "
     )
-    assert unread(disturbance) is None
+    assert unreadable_verdict(disturbance) is None
 
 
 def test_changed_worker_setting_is_reported(case: Case, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_foreign_lock_is_reported_and_the_verdict_is_unknown(
     disturbance = guard.disturbance([])
     assert disturbance is not None
     assert disturbance.text == "kv_1.db is locked by another program: end it and measure again"
-    verdict = unread(disturbance)
+    verdict = unreadable_verdict(disturbance)
     assert verdict is not None
     assert (verdict.status, verdict.checks[0].note) == ("unknown", disturbance.text)
     stranger.execute("ROLLBACK")

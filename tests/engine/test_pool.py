@@ -16,7 +16,7 @@ import pytest
 
 from sqlstress.engine import pool as pools
 from sqlstress.engine.loop import Totals, Window
-from sqlstress.engine.pool import Pool, WorkerExit, WorkerFailure, ours, starts_without_disk
+from sqlstress.engine.pool import Pool, WorkerExit, WorkerFailure, our_processes, starts_without_disk
 from sqlstress.engine.protocols import Findings
 from sqlstress.engine.study import as_failure
 from sqlstress.engine.trial import plan_window
@@ -388,9 +388,12 @@ def test_process_families_change_only_with_user_programs(
 ) -> None:
     programs = only("exec", command=[sys.executable], alone=True)
     monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", True)
-    assert [family.changing for case in (only("kv"), programs) if (family := ours(case))] == [False, True]
+    assert [family.changing for case in (only("kv"), programs) if (family := our_processes(case))] == [
+        False,
+        True,
+    ]
     monkeypatch.setattr("sqlstress.engine.pool.COUNTS_ENDED_CHILDREN", False)
-    assert ours(programs) is None
+    assert our_processes(programs) is None
 
 
 def test_only_our_own_workers_with_files_start_without_disk_use() -> None:
@@ -406,5 +409,5 @@ def test_only_our_own_workers_with_files_start_without_disk_use() -> None:
 
 
 def test_local_user_server_hides_the_load_of_our_processes() -> None:
-    assert ours(elsewhere("postgresql://user@127.0.0.1/app")) is None
-    assert ours(elsewhere("postgresql://user@db.example.org/app")) is not None
+    assert our_processes(elsewhere("postgresql://user@127.0.0.1/app")) is None
+    assert our_processes(elsewhere("postgresql://user@db.example.org/app")) is not None

@@ -9,7 +9,7 @@ from sqlstress.engine.pool import WorkerExit
 from sqlstress.engine.summary import summarise
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S
 from tests.engine.hand_made import FIXED, OPENS_NS, WINDOW, dead, done
@@ -87,18 +87,18 @@ def test_dead_worker_fails_the_trial_and_other_figures_are_kept() -> None:
 def test_latencies_are_merged_by_kind_and_lines_come_last() -> None:
     first = done(1, gets=100)
     assert first.done
-    first.done.totals.buckets["get"] = {bucket_of(2_000): 98, bucket_of(9_000): 2}
+    first.done.totals.buckets["get"] = {bin_of(2_000): 98, bin_of(9_000): 2}
     trial = trial_of(first, done(2, gets=50, replaces=5))
-    own = [{kind: bucket_of(int(ns)) for kind, ns in worker.p99_ns.items()} for worker in trial.workers]
-    assert own == [{"get": bucket_of(9_000)}, {"get": bucket_of(2_000), "replace": bucket_of(50_000)}]
+    own = [{kind: bin_of(int(ns)) for kind, ns in worker.p99_ns.items()} for worker in trial.workers]
+    assert own == [{"get": bin_of(9_000)}, {"get": bin_of(2_000), "replace": bin_of(50_000)}]
     latency = trial.latency
-    assert latency["get"].buckets == ((bucket_of(2_000), 148), (bucket_of(9_000), 2))
-    assert latency["replace"].buckets == ((bucket_of(50_000), 5),)
+    assert latency["get"].buckets == ((bin_of(2_000), 148), (bin_of(9_000), 2))
+    assert latency["replace"].buckets == ((bin_of(50_000), 5),)
     assert (latency["get"].max_ns, latency["replace"].max_ns) == (2_000, 50_000)
     one, other = done(1, gets=10), done(2, gets=10)
     for ended, longest in ((one, 5000), (other, 7000)):
         assert ended.done
-        ended.done.findings.latency = {"line 3": ({bucket_of(4000): 2, bucket_of(longest): 1}, longest)}
+        ended.done.findings.latency = {"line 3": ({bin_of(4000): 2, bin_of(longest): 1}, longest)}
     latency = trial_of(one, other).latency
     assert [*latency][-1] == "line 3" and (latency["line 3"].count, latency["line 3"].max_ns) == (6, 7000)
     assert trial_of(one, other).transactions == 20

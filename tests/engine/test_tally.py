@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlstress.engine.loop import BIN_NS, FOREVER_NS, MAX_BINS, LoopTally, Totals, Window
 from sqlstress.engine.protocols import FAILED, Stamps
 from sqlstress.experiments.kv.worker import GET, KINDS, PAIR, REPLACE, UPDATE
-from sqlstress.statistics.histogram import Recorder, bucket_of, merge
+from sqlstress.statistics.histogram import Recorder, bin_of, merge
 from sqlstress.statistics.units import NS_PER_S
 
 WEIGHTS = (1, 10, 1, 2)
@@ -37,7 +37,7 @@ def tally_of(window: Window, *chunks: list[tuple[int, int]], begin: int = 1, gap
 def test_failed_operations_have_a_histogram_of_their_own() -> None:
     totals = tally_of(Window(0, 100, 10_000), [(FAILED, 50), (FAILED, 700), (GET, 9), (FAILED, 300)])
     assert totals.failed == 2
-    assert totals.failed_buckets == {bucket_of(700): 1, bucket_of(300): 1}
+    assert totals.failed_buckets == {bin_of(700): 1, bin_of(300): 1}
     assert totals.largest_failed_ns == totals.longest_wait_ns == 700
 
 

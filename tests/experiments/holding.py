@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from sqlstress.engine.study import Observer
 from sqlstress.report import Latency, Trial
 from sqlstress.report.case import Case
-from sqlstress.statistics.histogram import bucket_floor
+from sqlstress.statistics.histogram import bin_floor
 from sqlstress.statistics.units import NS_PER_MS
 from tests.engine.benches import bench
 
@@ -69,7 +69,7 @@ def measured(case: Case, folder: Path) -> Trial:
     for _ in range(ATTEMPTS):
         place = Path(mkdtemp(dir=folder))
         holder = Holder(place, case)
-        trial = bench(place, observer=holder).runner.flawless(case, 0)
+        trial = bench(place, observer=holder).runner.run_valid(case, 0)
         for thread in holder.threads:
             thread.join()
         assert holder.held == len(holder.threads) > 0
@@ -81,4 +81,4 @@ def measured(case: Case, folder: Path) -> Trial:
 def slow(latency: Latency | None) -> int:
     """Return the number of operations that took longer than SLOW_MS."""
     assert latency
-    return sum(n for index, n in latency.buckets if bucket_floor(index) > SLOW_MS * NS_PER_MS)
+    return sum(n for index, n in latency.buckets if bin_floor(index) > SLOW_MS * NS_PER_MS)

@@ -270,11 +270,11 @@ def test_most_contended_case_has_a_longer_window_after_the_passes(
     longer = replace(TRIAL, index=99)
     order: list[Case] = []
 
-    def flawless(runner: TrialRunner, case: Case, index: int) -> Trial:
+    def run_valid(runner: TrialRunner, case: Case, index: int) -> Trial:
         order.append(case)
         return longer
 
-    monkeypatch.setattr(TrialRunner, "flawless", flawless)
+    monkeypatch.setattr(TrialRunner, "run_valid", run_valid)
     report, _ = scripted(always, *cases)
     assert order == [replace(cases[3], duration_s=LONGER_S)]
     assert [len(run.trials) for run in report.runs] == [cases[0].repeat] * 4

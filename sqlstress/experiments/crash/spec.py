@@ -107,7 +107,7 @@ class Kills:
 
     @property
     def lost_count(self) -> int:
-        """Number of acknowledged transactions that were missing, and of any that should not exist."""
+        """Number of acknowledged transactions that were missing, plus transactions that should not exist."""
         return self._problems(ACKNOWLEDGED)
 
     @property

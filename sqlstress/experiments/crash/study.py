@@ -21,7 +21,8 @@ from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import READY_PER_WORKER_S, READY_S, TrialRunner
 from sqlstress.errors import EnvironmentFailure, UsageError
-from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
+from sqlstress.experiments.crash.database import CrashDatabase, Remains
+from sqlstress.experiments.crash.proof import AcknowledgedRecords
 from sqlstress.experiments.crash.spec import SURVIVORS, CrashSelection, Kills
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS
 from sqlstress.report import Report, Verdict
@@ -115,7 +116,7 @@ An open connection may prevent an exclusive lock that a writer needs.
 class KillRound:
     """One round of a crash test: it kills all writers, and examines the files."""
 
-    def __init__(self, database: CrashDatabase, victims: Victims, strike: Strike, pulse: Pulse) -> None:
+    def __init__(self, database: CrashDatabase, victims: Victims, strike: KillPlan, pulse: Pulse) -> None:
         self.fallen: str | None = None
         """Reason why a writer ended by itself; None if no writer did."""
         self.verdicts: list[Verdict] = []
@@ -126,7 +127,7 @@ class KillRound:
         self._finished = 0
 
     def kill(self) -> None:
-        """Start the writers and kill them: all together, or one writer first and the others later."""
+        """Let the writers begin, and kill them: all together, or one writer first and the others later."""
         victims, strike = self._victims, self._strike
         victims.call()
         failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(strike.order), self._pulse)
@@ -224,7 +225,7 @@ HELD_SHARE = 0.5
 """Share of the rounds in which examining connections stay open: closing them would remove the WAL."""
 
 
-class Strike(NamedTuple):
+class KillPlan(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
@@ -241,11 +242,11 @@ class Strike(NamedTuple):
     """Whether the examining connections stay open until the writers begin."""
 
 
-def draw(seed: int, number: int, writers: int) -> Strike:
+def draw(seed: int, number: int, writers: int) -> KillPlan:
     """Return a random plan of the kills in round `number`. An equal seed gives an equal plan."""
     random = Random(f"{seed}:strike:{number}")
     opening = random.random() < OPENING_SHARE
-    return Strike(
+    return KillPlan(
         opening=opening,
         after_s=random.uniform(0.0, OPENING_S if opening else LONGEST_S),
         order=tuple(random.sample(range(1, writers + 1), writers)),

@@ -177,7 +177,10 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line, about LONGEST_ANSWER bytes of it at most; empty at the end of the output."""
+    """Return the next line and output that was read with it; empty if the output ends before the line.
+
+    Stop after LONGEST_ANSWER bytes without a line break.
+    """
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:
         piece = os.read(descriptor, LONGEST_ANSWER)

@@ -1,6 +1,6 @@
 """Samples of the open files of running commands, from /proc on Linux. No file of the database is opened.
 
-They show the time with the database open, the use of the original of a copy, and signs of lost locks.
+The samples show the time with the database open, the use of a copy's original, and signs of lost locks.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
+from sqlstress.experiments.exec import CLOSED, DELETED_LOCK, MOMENTS, OPEN, SLEEPING
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
 from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
@@ -38,13 +38,16 @@ class OpenFileSampler:
 
     _signs: LockSigns
     _wals: DeletedWals
-    """Signs in the samples; both attributes are missing if the system has no /proc."""
+    """Signs in the samples. `_signs` and `_wals` are not set without samples (no file, or no /proc)."""
 
     def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
         """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
-        self._open = self._closed = 0
+        self._states = Counter[str]()
+        """Number of samples by the command's state: OPEN, CLOSED or SLEEPING."""
+        self._lock_files: set[tuple[int, str]] = set()
+        """Processes that held the lock of a deleted file, each with the name of the file."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
@@ -57,10 +60,12 @@ class OpenFileSampler:
         if not self._thread.is_alive():
             return []
         self._thread.join()
-        counts = ((OPEN, self._open), (CLOSED, self._closed))
-        samples: list[PlainObservation] = [
-            (MOMENTS, state, count, "", {}) for state, count in counts if count
+        lock_files = Counter(name for _, name in self._lock_files)
+        counts = [
+            *((MOMENTS, state, count) for state, count in self._states.items()),
+            *((DELETED_LOCK, name, count) for name, count in lock_files.items()),
         ]
+        samples: list[PlainObservation] = [(*count, "", {}) for count in counts]
         return [*samples, *self._signs.observations(), *self._wals.observations()]
 
     def _sample(self) -> None:
@@ -68,10 +73,12 @@ class OpenFileSampler:
             pid = self._pid()
             if pid is None:
                 continue
-            is_open = False
+            is_open, is_asleep = False, True
             original = open_files.identity(self._original) if self._original else None
             for process, parent in family(pid).items():
+                is_asleep = is_asleep and sleeps(process)
                 files = open_files_of(process)
+                self._lock_files.update((process, name) for name in deleted_lock_files(process, files))
                 if any(file.name == self._database for file in files):
                     is_open = True
                     self._signs.add(process, parent, files)
@@ -81,8 +88,7 @@ class OpenFileSampler:
             if is_open:
                 self._flags[REACHED] = 1
             if pid == self._pid():  # Otherwise the command ended during the sample.
-                self._open += is_open
-                self._closed += not is_open
+                self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
 
 def family(pid: int) -> dict[int, int]:
@@ -104,6 +110,21 @@ def open_files_of(pid: int) -> list[OpenFile]:
     return []
 
 
+def sleeps(pid: int) -> bool:
+    """Return whether a process sleeps until an event; false if it has ended, or waits for the disk."""
+    with suppress(OSError, IndexError):
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return status.rpartition(")")[2].split()[0] == "S"  # The name before ")" may contain any character.
+    return False
+
+
+def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
+    """Yield the names of the deleted files that a process has locked. `files` are its open files."""
+    for file in files:
+        if file.is_deleted and shows_lock(Path(f"/proc/{pid}/fdinfo/{file.number}")):
+            yield Path(file.name).name
+
+
 # Signs of lost locks. In WAL mode SQLite holds a shared lock on the database file as long as it has the -shm
 # file open, and a library maps that file once for each process. So a process with -shm open and without a
 # lock has lost its locks, and a process that maps the beginning of -shm twice has two SQLite libraries.
@@ -115,8 +136,10 @@ def open_files_of(pid: int) -> list[OpenFile]:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples without a lock that are a sign: a program that opens the database again and
-again may release its lock within a sample."""
+"""Number of consecutive samples without a lock that count as a sign of lost locks.
+
+Fewer samples prove nothing: a program that often reopens the database may release its lock during a sample.
+"""
 
 
 class LockSigns:
@@ -178,7 +201,7 @@ class LockSigns:
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
         """Return whether a process locks the database.
 
-        True also if it closed the descriptor `number` of the file `path` during this check.
+        Also return True if the process closed the descriptor `number` of the file `path` during this check.
         """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
@@ -206,7 +229,7 @@ class LockSigns:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 
     def observations(self) -> list[PlainObservation]:
-        """Return the signs; for two libraries with all program files of the process, one per line."""
+        """Return the signs. Signs of two libraries list all program files of the process, one per line."""
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:
@@ -248,7 +271,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the numbers of users: with and without a lock, and with and without a later write."""
+        """Return the number of users of a deleted WAL, by lock on the database and write after deletion."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))

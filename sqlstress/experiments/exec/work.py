@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key of an error in the data that trials share: the load of an earlier trial used the original."""
+"""Key in `carry` (data that trials share) of an error text: an earlier trial used the original."""
 LONG_NS = 86_400 * NS_PER_S
 """A day, in ns. With the mount option relatime, a read updates only access times that are older."""
 SEARCH_S = 0.5
@@ -111,7 +111,7 @@ class ExecWork(UserWork):
                     self._lost.add(opener.pid)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original of --database; keep it for later trials."""
+        """Raise EnvironmentFailure if commands use the original of --database; later trials raise it, too."""
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -148,9 +148,9 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield users of deleted WALs that this process has seen, and the workers have not.
+        """Yield the users of deleted WALs that only this process has seen, outside of their command's group.
 
-        They have left the process group of their command. `sightings` are those of the workers.
+        `sightings` are the observations of the workers.
         """
         seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
         if (unseen := len(self._deleted) - seen) > 0:
@@ -218,10 +218,10 @@ def end_marked(name: str, value: str) -> int:
 
 
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-    """Yield observations, those of two libraries with the files of the SQLite libraries.
+    """Yield the observations; in signs of two SQLite libraries, replace all program files by the libraries.
 
-    Processes that had loaded a single library, and opened the file twice with it, are left out. If a process
-    used two libraries, they explain the lost locks of all.
+    Leave out processes that had loaded only one library and opened the file twice with it. Also leave out
+    processes without a lock if a process used two libraries, which explain these lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:

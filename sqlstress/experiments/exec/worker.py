@@ -105,7 +105,7 @@ class ProgramSource(UserSource):
         raise NotImplementedError
 
     def _run(self, item: Any) -> None:
-        """Do an operation. Raises CommandFailed, or EnvironmentFailure if all operations fail."""
+        """Do an operation. Raises CommandFailed or EnvironmentFailure, as `_fail` does."""
         raise NotImplementedError
 
     def _add_output(self, text: str) -> None:
@@ -114,11 +114,11 @@ class ProgramSource(UserSource):
             self._keep(line, source if statement_in(source) else "")
 
     def _keep(self, line: str, source: str = "") -> None:
-        """Count an error; `source` is the line of source code with the statement; empty if unknown."""
+        """Count the error message `line`; `source` is the line of source code that failed, or empty."""
         self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
-        # Each worker has its own range of numbers, so that workers need not share a counter.
+        # Each of N workers uses every Nth number, so that workers need not share a counter.
         self._number += self.case.concurrency
         return self._number
 
@@ -126,7 +126,7 @@ class ProgramSource(UserSource):
         return Given(number, self.worker, self._address, self.case.spec.inner, self.random)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Give the numbers of operations that were prepared but not run to later operations."""
+        """Reuse the numbers of operations that were prepared but not run."""
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
     def _count(self, ended: CommandExit) -> None:
@@ -138,7 +138,7 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise CommandFailed; EnvironmentFailure if all operations so far have failed in the same way.
+        """Raise EnvironmentFailure if the first FAILED_ALIKE operations failed equally, else CommandFailed.
 
         Locks are an exception, because a later operation may succeed.
         """
@@ -248,7 +248,7 @@ class LineSource(ProgramSource):
             self._flags[WORKED] = 1
             return
         if isinstance(answer, CommandExit):
-            self._output_reader.mark_end()  # The program's last output has the reason.
+            self._output_reader.mark_end()  # The reason is in the program's last output.
             self._count(answer)
         elif _is_answer(answer):
             self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")

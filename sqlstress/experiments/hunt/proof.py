@@ -24,7 +24,7 @@ TOTAL = ACCOUNTS * EACH
 """Sum of the amounts of all accounts, which never changes."""
 
 
-class Doubt(NamedTuple):
+class Violation(NamedTuple):
     """Violation of a check that a process observed: name of the check, and a sentence."""
 
     check: str
@@ -48,52 +48,52 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's own rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """(Writer, first and last transaction in the log, number of rows); empty without the option churn."""
+    """Per writer: (writer, first and last transaction in the log, number of rows); empty without churn."""
     again: Mapping[int, int]
     """`counts`, read again before the read transaction ended."""
     begun: Sequence[int]
     """Last transaction that had begun when the read transaction had ended, by writer."""
 
 
-def contradictions(snapshot: SnapshotState) -> Iterator[Doubt]:
+def contradictions(snapshot: SnapshotState) -> Iterator[Violation]:
     """Yield the violations of the checks that a snapshot shows."""
     acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
     for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"
         if count < least:
-            yield Doubt(
+            yield Violation(
                 STALE,
                 f"a read found {plural(count, 'transaction')} of {name}, and {least:,} had been acknowledged "
                 "before it began",
             )
         elif count < read_before:
-            yield Doubt(
+            yield Violation(
                 STALE,
                 f"a read found {plural(count, 'transaction')} of {name}, and an earlier read {read_before:,}",
             )
         if count > most:
-            yield Doubt(
+            yield Violation(
                 TORN, f"a read found {plural(count, 'transaction')} of {name}, which had begun {most:,}"
             )
         if parts.get(writer, 0) != count:
-            yield Doubt(
+            yield Violation(
                 TORN,
                 f"one snapshot had {plural(count, 'transaction')} of {name}, and rows of transaction "
                 f"{parts.get(writer, 0):,} as its last one",
             )
     for writer, low, high, rows in log:
         if high != counts.get(writer, 0) or rows != high - low + 1:
-            yield Doubt(
+            yield Violation(
                 TORN,
                 f"one snapshot had {plural(counts.get(writer, 0), 'transaction')} of writer {writer + 1}, "
                 f"and its log {plural(rows, 'row')}, from transaction {low:,} to {high:,}",
             )
     if sums != (TOTAL, TOTAL):
-        yield Doubt(
+        yield Violation(
             TORN, f"one snapshot had a sum of {sums[0]} by table and {sums[1]} by index, instead of {TOTAL}"
         )
     if again != counts:
-        yield Doubt(TORN, f"one read transaction saw two states: {dict(counts)}, then {dict(again)}")
+        yield Violation(TORN, f"one read transaction saw two states: {dict(counts)}, then {dict(again)}")
 
 
 class Writer(NamedTuple):

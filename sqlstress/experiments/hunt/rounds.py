@@ -2,8 +2,8 @@
 
 Half of the rounds are crowds, which show races of checkpoints: several processes run checkpoints while
 writers continue, and few readers block the checkpoints. In other rounds everything varies. Pauses are short
-and frequent, or long and rare as in PCT (Burckhardt et al., 2010). They are at all kinds of VFS calls (calls
-of SQLite's interface to files) or at a few kinds, which are called points.
+and frequent, or long and rare as in PCT (Burckhardt et al., 2010). They occur at all kinds of VFS calls
+(calls of SQLite's interface to files) or at a few kinds, which are called points.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller variants of a round of the hunt's own load, those that leave out most first."""
+    """Yield smaller variants of a round of the hunt's own load. The first variants leave out most."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -250,16 +250,16 @@ class OwnRounds:
         """Return the round with this number; equal numbers give equal rounds."""
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round, those that leave out most first."""
-        return map(Drawn, smaller(one.case))
+    def smaller(self, drawn: Drawn) -> Iterator[Drawn]:
+        """Yield smaller variants of a round. The first variants leave out most."""
+        return map(Drawn, smaller(drawn.case))
 
-    def command(self, one: Drawn) -> tuple[str, ...]:
+    def command(self, drawn: Drawn) -> tuple[str, ...]:
         """Return the words of a command that repeats this round."""
         words = ["sqlstress", "hunt", "--as-given"]
-        for part in (one.case.spec, one.case.settings):
+        for part in (drawn.case.spec, drawn.case.settings):
             words += _option_words(part, LEFT_OUT)
-        words += [] if one.case.driver == DEFAULT else ["--driver", one.case.driver]
+        words += [] if drawn.case.driver == DEFAULT else ["--driver", drawn.case.driver]
         return (*words, *(["--no-pauses"] if self._hunting.no_pauses else []))
 
 
@@ -292,23 +292,23 @@ class UserRounds:
         schedule = scheduled(random, self._given)
         return Drawn(replace(base, seed=random.getrandbits(32)), schedule)
 
-    def smaller(self, one: Drawn) -> Iterator[Drawn]:
-        assert one.schedule
-        return (Drawn(*variant) for variant in calmer(one.case, one.schedule))
+    def smaller(self, drawn: Drawn) -> Iterator[Drawn]:
+        assert drawn.schedule
+        return (Drawn(*variant) for variant in calmer(drawn.case, drawn.schedule))
 
-    def command(self, one: Drawn) -> tuple[str, ...]:
+    def command(self, drawn: Drawn) -> tuple[str, ...]:
         usual = {**asdict(Schedule()), "pause": -1}
         return (
             *self._command,
             "--concurrency",
-            str(one.case.concurrency),
-            *_option_words(one.schedule, usual),
+            str(drawn.case.concurrency),
+            *_option_words(drawn.schedule, usual),
         )
 
 
-def pauses_of(one: Drawn) -> Pauses:
+def pauses_of(drawn: Drawn) -> Pauses:
     """Return a function from a process number to the pauses of the process; None means no pauses."""
-    case, schedule = one
+    case, schedule = drawn
 
     def words_of(process: int) -> list[int] | None:
         if schedule:

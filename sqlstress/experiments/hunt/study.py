@@ -143,7 +143,7 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant until it has failed ENOUGH times, or fails too rarely; count its failures.
+        """Run a smaller variant until it has failed ENOUGH times, or fails too rarely; return the counts.
 
         `best` is the smallest round so far. The more rarely it failed, the more often the variant is run.
         """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import Findings, SelfDriven
-from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, Doubt, SnapshotState, contradictions
+from sqlstress.experiments.hunt.proof import DAMAGED, STALE, TORN, SnapshotState, Violation, contradictions
 from sqlstress.experiments.hunt.spec import (
     ACCOUNTS,
     ACKNOWLEDGED,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.drivers import Connection, Row
     from sqlstress.targets.sqlite.place import SqlitePlace
 
-MOST_DOUBTS = 5
+MAX_VIOLATIONS = 5
 """Maximum number of violations that a process keeps."""
 HELD_S = (0.001, 0.2)
 """Shortest and longest time for which a holder keeps its read transaction open, in seconds."""
@@ -108,7 +108,7 @@ class HuntSource(SelfDriven):
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
-            self._add_violation(Doubt(DAMAGED, f"{name}: {explain(self.case.driver, error)}"))
+            self._add_violation(Violation(DAMAGED, f"{name}: {explain(self.case.driver, error)}"))
             return False
         if code is None or not (is_busy(code) or code & 0xFF == PROTOCOL):
             raise error
@@ -117,9 +117,9 @@ class HuntSource(SelfDriven):
         self._connection.rollback()
         return True
 
-    def _add_violation(self, doubt: Doubt) -> None:
-        if len(self.seen.doubts) < MOST_DOUBTS:
-            self.seen.doubts.append(doubt)
+    def _add_violation(self, violation: Violation) -> None:
+        if len(self.seen.doubts) < MAX_VIOLATIONS:
+            self.seen.doubts.append(violation)
 
     def _make_writer(self) -> Callable[[], None]:
         """Return a function that runs one transaction, and records its start and its commit."""
@@ -187,8 +187,8 @@ class HuntSource(SelfDriven):
             snapshot = SnapshotState(
                 acknowledged_before, seen, counts, sums, parts, log, again, begun.tolist()
             )
-            for doubt in contradictions(snapshot):
-                self._add_violation(doubt)
+            for violation in contradictions(snapshot):
+                self._add_violation(violation)
             for writer, count in counts.items():
                 seen[writer] = max(seen[writer], count)
             checked[STALE] += 1

@@ -53,7 +53,7 @@ class Timing:
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
 
-class Stretches:
+class IntervalValues:
     """Values over time: one for each interval in which a value was observed, for at most MOST intervals.
 
     If a trial has more intervals, neighbouring intervals are merged in pairs. The sum (with `fold=add`) or
@@ -120,11 +120,11 @@ class CheckpointAnswers:
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
-            Stretches(width_ns, series.CHECKPOINTS, "checkpoints", add),
-            Stretches(width_ns, series.BUSY_CHECKPOINTS, "checkpoints", add),
-            Stretches(width_ns, series.STUCK_CHECKPOINTS, "checkpoints", max),
-            Stretches(width_ns, series.CHECKPOINT_TIME, "ns", add),
-            Stretches(width_ns, series.LONGEST_CHECKPOINT, "ns", max),
+            IntervalValues(width_ns, series.CHECKPOINTS, "checkpoints", add),
+            IntervalValues(width_ns, series.BUSY_CHECKPOINTS, "checkpoints", add),
+            IntervalValues(width_ns, series.STUCK_CHECKPOINTS, "checkpoints", max),
+            IntervalValues(width_ns, series.CHECKPOINT_TIME, "ns", add),
+            IntervalValues(width_ns, series.LONGEST_CHECKPOINT, "ns", max),
         )
         self._in_a_row = [0] * files
         self._reached = [-1] * files
@@ -183,10 +183,10 @@ class WalWatcher:
         """Sample all WALs while the window is open; return their frames and sizes over time."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
-        frames = Stretches(width_ns, series.WAL_FRAMES, "frames", max)
-        checkpointed = Stretches(width_ns, series.CHECKPOINTED_FRAMES, "frames", max)
-        size = Stretches(width_ns, series.WAL_SIZE, "bytes", max)
-        largest = Stretches(width_ns, series.LARGEST_WAL, "bytes", max)
+        frames = IntervalValues(width_ns, series.WAL_FRAMES, "frames", max)
+        checkpointed = IntervalValues(width_ns, series.CHECKPOINTED_FRAMES, "frames", max)
+        size = IntervalValues(width_ns, series.WAL_SIZE, "bytes", max)
+        largest = IntervalValues(width_ns, series.LARGEST_WAL, "bytes", max)
         for _ in timing.rounds():
             at_ns = timing.within(time.perf_counter_ns())
             if at_ns is None:

@@ -279,7 +279,7 @@ class KeyValueExperiment(Experiment):
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # Without --loop, hosts may use different loops for equal work.
+        # The loop is no difference: without --loop, hosts choose the loop themselves.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

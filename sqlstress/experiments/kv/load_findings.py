@@ -24,7 +24,7 @@ from sqlstress.experiments.kv.spec import USUAL_BUSY_TIMEOUT_S, companion_names
 from sqlstress.report import Run, Trial, WorkerResult, results
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.statistics import series
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
@@ -35,7 +35,7 @@ MIN_JUDGED_WINDOW_S = 1.0
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window that certainly shows a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of USUAL_BUSY_TIMEOUT_S to the longest wait, to report no sign of waits above it."""
+"""Factor by which waits must be shorter than USUAL_BUSY_TIMEOUT_S to report no sign of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
@@ -54,7 +54,7 @@ def given_up(group: Group) -> Iterator[Finding]:
     is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
     time = failure_time_of(failures_in(group.runs), group.case.settings.busy_timeout_ms)
-    # An immediate failure does not depend on the timeout or on other processes.
+    # Longer timeouts and fewer processes do not prevent a failure that comes at once.
     is_late = time and time.waited
     ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
@@ -74,9 +74,9 @@ def waiting(group: Group) -> Iterator[Finding]:
     if group.case.server:
         yield from _server_waits(group)
         return
-    # With --rate, operations mostly wait in the queue, not for the lock.
     yield from _usual_timeout(group)
     yield from starvation(group, lambda cases: _remedy(group, cases))
+    # With --rate, operations mostly wait in the queue, not for the lock.
     alone = [run for run, _ in group.measured() if run.case.concurrency == 1 and not run.case.rate]
     yield from _hidden_p99(group)
     stalls = [run for run in alone if longest_wait_ns(run) > LONG_WAIT_NS]
@@ -111,8 +111,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    Return None if all processes completed about equally many operations, or if their shares are unknown. If
-    shares are uneven, the few processes that got the lock dominate the p99 of all operations.
+    Return None if all processes completed about equally many operations, if their shares are unknown, or with
+    --rate. If shares are uneven, the few processes that got the lock dominate the p99 of all operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -173,7 +173,8 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield a finding on waits beyond the usual busy timeout, which the case's longer timeout hides.
 
-    If there are no such waits, yield a finding on cases whose window was too short to show such waits.
+    If there are no such waits, yield a finding on cases in which an operation waited for the whole window, if
+    this window was shorter than the usual busy timeout.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -195,7 +196,7 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A retried transaction waits several times; each wait is shorter than their sum.
+            # A retried transaction waits several times, so perhaps none of its waits exceeded the timeout.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -210,8 +211,9 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each case that was also measured in a longer window, to find long waits.
 
-    A wait beyond the usual timeout would last until the longer window closes: a process that has waited long
-    is no more likely to get the lock at its next attempt.
+    Leave out cases whose usual windows already show a wait beyond the usual busy timeout. A process that has
+    waited long is no more likely to get the lock at its next attempt. So a process whose wait is beyond the
+    usual timeout probably waits until the longer window closes.
     """
     for run in group.runs:
         trial = run.longer
@@ -234,7 +236,7 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 def _count_longer_waits(run: Run) -> int:
     """Return the number of a run's operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
-    least, number = bucket_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
+    least, number = bin_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     # In WAL mode readers wait for no lock.
     unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
     for trial in run.valid:
@@ -267,7 +269,8 @@ def _try(ways: Sequence[str]) -> str:
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
     """Return whether the report shows that `files` database files would not help these cases.
 
-    The smallest measured number of files from `files` on decides, or else the largest measured number.
+    This is judged by the run with the smallest measured number of files that is not below `files`; without
+    such a run, by the run with the most files.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -451,7 +454,7 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on where the slowest operations spent their time, for the case with the slowest."""
+    """Yield a finding on the causes of the slowest operations, in the case with the slowest."""
     if group.met_quota:
         return
 

@@ -144,6 +144,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
     If some processes did far more operations than others, the cell has the p99 of the slowest process.
+    `leaves` ranks the columns that a table too wide for the terminal omits.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -257,7 +258,7 @@ def picture(group: Group) -> Iterator[str]:
     """Yield a heading, then a line for each case with its WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
-        # If cases differ in an option, the group has parts, and `group.place` names the option's value.
+        # If the cases differ in an option, the group has parts, and the label includes the option's value.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -345,7 +346,7 @@ class KeyValueShown(LoadShown):
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
         names = dict.fromkeys(name for case in cases for name in differing(cases[0].spec, case.spec))
-        names.pop("loop", None)  # A different loop is reported separately.
+        names.pop("loop", None)  # The report shows the loop separately.
         shows_companions = names.pop("checkpointing", names) is None
         labels = [
             [f"{name.replace('_', ' ')} {getattr(case.spec, name)}" for name in names] for case in cases
@@ -358,7 +359,7 @@ class KeyValueShown(LoadShown):
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
         columns["checkpoint_interval_s"] = _checkpoint_interval_s
-        columns["loop"] = columns.pop("loop")  # In every version, `loop` is the last column of the load.
+        columns["loop"] = columns.pop("loop")  # In every version, `loop` is the last of these columns.
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
@@ -403,7 +404,7 @@ _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield name and values of each option that is not default or `described`, such as "made-up 1 or 5"."""
+    """Yield "NAME VALUE or VALUE" for each option that is neither at its default nor in `described`."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)

@@ -204,7 +204,7 @@ class KeyValueWork(ProvenWork):
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
-            # A server may still execute a request of a process that has died.
+            # A server may execute a request after the death of the process that sent it.
             {} if serves(self.case.driver) else death_times(outcomes),
         )
 

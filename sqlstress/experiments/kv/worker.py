@@ -278,7 +278,7 @@ class TransactionSource(KeyValueSource):
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # A load without writes still has two kinds of reads; `kinds` of the chunk distinguishes them.
+        # Even a load without writes has two kinds of reads, which each chunk's `kinds` distinguishes.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
         self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)

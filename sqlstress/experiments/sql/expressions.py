@@ -7,7 +7,7 @@ Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15,
 
 SQLite turns an integer that overflows into a double, and a division by zero into NULL. A double or NULL as
 the result, or as an argument of a function, is an error if no operand was a double or NULL. Inside a
-condition, such as a comparison, it is not noticed.
+condition, such as a comparison, neither of the two is detected.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first integer, number of integers) of a range. Raise NoValue if it is empty or too large."""
+    """Return (first integer, number of integers) of a range. Raise NoValue if there are none or too many."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")

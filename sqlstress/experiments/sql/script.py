@@ -108,7 +108,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
     r"""Yield the position of each statement, with the variables that connect it with other statements.
 
-    Which variables a \gset sets is only known if the query names its columns.
+    The variables that a \gset sets are known only if the query names its columns.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -118,7 +118,10 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
 def _with_conditions(
     commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
-    """Yield each statement, with the variables in conditions that are true, and false, when it runs."""
+    """Yield each statement, with the variables tested by the conditions under which the statement runs.
+
+    They are a pair: variables in conditions that are true, and variables in conditions that are false.
+    """
     for command in commands:
         if isinstance(command, Sql):
             yield command, tested
@@ -131,7 +134,7 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that a \gset sets, and those that a \set computes from them."""
+    r"""Return the variables that the \gset of a query sets, and variables that \set computes from these."""
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name

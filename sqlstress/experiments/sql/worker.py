@@ -184,7 +184,7 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database, \gset sets no variable, so that the script may fail.
+            # Without a database \gset sets no variable, so errors of scripts are normal.
             return True
         if self._client.was_busy(error):
             return True

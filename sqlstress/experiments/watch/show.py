@@ -60,7 +60,7 @@ CHECKPOINT_S = 0.1
 """Minimum seconds, for a finding, of a read transaction that pins the WAL, and of a checkpoint that has the
 write lock. A pin is an old snapshot: no checkpoint can copy newer frames."""
 TOGETHER = 0.8
-"""Minimum length of a hold of the write lock, relative to a checkpoint that counts as the cause."""
+"""Minimum ratio of a hold of the write lock to a simultaneous checkpoint that counts as its cause."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MOST_NAMED = 3
@@ -108,7 +108,7 @@ def bytes_of(watch: Watch, frames: int) -> int:
 
 
 def conclusion(watch: Watch) -> Conclusion:
-    """Return the conclusion: the process that held the write lock most or too long, or no lock."""
+    """Return the conclusion: a reached limit, a process that loses commits, or the main writer, if any."""
     limit_s = watch.asked.until_held_s
     if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
@@ -144,13 +144,13 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the kind of the WAL's growth; None if unknown, or for at most `normal_frames` frames."""
+    """Return the cause of the WAL's growth, as a code; None if unknown, or up to `normal_frames` frames."""
     if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
         file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # too many if the page size is unknown
         live_frames=watch.frames_now,
-        checkpointed=watch.checkpointed,
+        copied=watch.checkpointed / max(1, watch.frames_now),
         longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
         without_gap_s=watch.without_gap_s,
         normal_frames=normal_frames,
@@ -186,7 +186,13 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
     if process.wal != OTHER_WAL:
-        return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
+        replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
+        return Finding(
+            sentences.watch_deleted_wal,
+            process=process_name(process),
+            writes=process.writes,
+            replaced_ns=replacements[0] if replacements else None,
+        )
     return Finding(
         sentences.watch_other_wal,
         process=process_name(process),
@@ -197,7 +203,7 @@ def strange_wal(process: Process, watch: Watch) -> Finding:
 
 
 def unlocked(watch: Watch) -> Finding:
-    """Return the finding on a database without locks: number of processes that had it open."""
+    """Return the finding on a database without locks, with the number of processes that had it open."""
     openers = None if watch.hidden and not watch.openers else watch.openers
     return Finding(
         sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
@@ -267,7 +273,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the readers for which a process's checkpoint waited, in most samples of this checkpoint."""
+    """Return the names of readers for which the checkpoint of `holder` waited in most of its samples."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))
@@ -291,7 +297,7 @@ def _crowds(watch: Watch) -> Iterator[Finding]:
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
-    """Return whether the longest hold of the write lock was during a checkpoint that waited for readers."""
+    """Return whether a process's longest hold of the write lock was during a checkpoint of CHECKPOINT_S."""
     write, checkpoint = holds(process, WRITE), holds(process, CHECKPOINT)
     return (
         checkpoint.longest_s >= CHECKPOINT_S

@@ -156,8 +156,8 @@ class Pin:
 class ReaderWait:
     """Checkpoint that held the write lock while it waited for a reader.
 
-    The process was seen with the checkpoint lock and the write lock. Meanwhile, the reader was behind the end
-    of the WAL, or all frames were copied.
+    `holder` was seen with the checkpoint lock and the write lock. `reader` had an older snapshot of the WAL;
+    or all frames were copied, and the reader still used the WAL.
     """
 
     holder: int
@@ -259,7 +259,7 @@ class Watch:
     """Index of the process that held the write lock for longer than `until_held_s`, or None."""
     held_s: float = 0.0
     """Time for which the process `held_too_long` held the write lock, in seconds. Long holds with gaps of up
-    to 0.1 s count as one."""
+    to 0.1 s between them count as one hold."""
     wal_full: bool = False
     """Whether the watch ended because the WAL file had the size `until_wal_bytes`."""
     events: tuple[Event, ...] = ()

@@ -118,7 +118,10 @@ USUAL_S = 10.0
 STEP_S = 1.0
 """Length of a step in seconds. After each step the result is shown and saved."""
 FIRST_STEP_S = 0.2
-"""Length of the first step, in seconds: short, because a write to a deleted WAL shows between two steps."""
+"""Length of the first step, in seconds.
+
+It is short, because a write to a deleted WAL is noticed only by comparing the states after two steps.
+"""
 CAUSE_S = 2.0
 """Minimum duration of a watch that --until-wal ends, in seconds: the cause of the size needs samples."""
 LIST_S = 10.0

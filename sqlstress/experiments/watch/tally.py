@@ -137,7 +137,7 @@ class WatchTally:
     """Result of a watch so far, updated by each sample."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the place of a process from the process ID."""
+        """`place_of` returns the place of the process with an ID."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}

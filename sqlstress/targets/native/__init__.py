@@ -111,7 +111,7 @@ class NativeStore:
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run the loop with a plan of kv's worker; return the results by name.
 
-        Raises EnvironmentFailure if an error of the store, or too many failed writes in a row, stopped it.
+        Raises EnvironmentFailure if an error, or too many failed writes in a row, stopped the loop.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

@@ -1,4 +1,5 @@
-/* engine/loop.py in C: it runs chunks of operations. The measured time of an operation has one call of the store. */
+/* engine/loop.py in C: it runs chunks of operations. The measured time of an operation is that of one call of the
+ * store. */
 #include "clock.h"
 #include "loop.h"
 #include "where.h"
@@ -20,7 +21,7 @@ static int operate(Loop *loop, int i) {
         return store->read_pair(store, bucket, numbers);
     case UPDATE:
         code = store->update(store, bucket, *numbers);
-        /* The count is stored at once: a later store could add it twice. */
+        /* Count now, once. The other acknowledgements are stored after the chunk, perhaps twice. */
         if (code == SQLITE_OK) loop->acks.counts[(int64_t)bucket * COUNTERS + *numbers]++;
         IN_ORDER();
         return code;

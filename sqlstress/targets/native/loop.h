@@ -177,7 +177,7 @@ typedef struct {
 typedef struct {
     Sql sql;
     int in_transaction, code;
-    int64_t count, longest, waits[MOST_WAITS]; /* waits: those of the last failures */
+    int64_t count, longest, waits[MOST_WAITS]; /* waits: of the last failures, in ns */
 } Refusal;
 
 typedef struct Store Store;
@@ -219,7 +219,7 @@ typedef struct {
     uint8_t *written;
     int64_t keys, slots, step;
     int worker, workers;
-    const int64_t *lasts; /* the `last` of worker 1 */
+    const int64_t *lasts; /* the `last` (last write to each slot) of worker 1 */
     int64_t stride; /* distance from one worker's `last` to the next worker's, in words */
 } Acks;
 
@@ -231,7 +231,7 @@ void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Read
 /* record.c: counts of the operations that end inside the window. */
 
 #define MOST_BINS 600
-#define LATENCY_BUCKETS (0x7f7f + 1)
+#define LATENCY_BINS (0x7f7f + 1)
 
 typedef struct {
     int64_t opens, closes, bin_ns;
@@ -247,7 +247,7 @@ typedef struct {
 int tally_open(Tally *tally);
 void tally_close(Tally *tally);
 void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const int64_t *ends, int done);
-int latency_bucket(int64_t ns);
+int latency_bin(int64_t ns);
 
 /* proof.c: the check whether all rows of a bucket are right. */
 

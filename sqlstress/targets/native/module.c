@@ -236,9 +236,9 @@ static PyObject *integers(const int64_t *numbers, int count) {
 /* Return the histogram of one kind of operation as {bin: count}. */
 static PyObject *histogram(const uint64_t *counts) {
     PyObject *found = PyDict_New();
-    for (int bucket = 0; found && bucket < LATENCY_BUCKETS; bucket++) {
-        if (!counts[bucket]) continue;
-        PyObject *key = PyLong_FromLong(bucket), *count = PyLong_FromUnsignedLongLong(counts[bucket]);
+    for (int bin = 0; found && bin < LATENCY_BINS; bin++) {
+        if (!counts[bin]) continue;
+        PyObject *key = PyLong_FromLong(bin), *count = PyLong_FromUnsignedLongLong(counts[bin]);
         if (key && count) PyDict_SetItem(found, key, count);
         Py_XDECREF(key);
         Py_XDECREF(count);
@@ -475,10 +475,10 @@ static PyObject *drawn(PyObject *module, PyObject *args) {
     return chunks;
 }
 
-static PyObject *bucket_of(PyObject *module, PyObject *ns) {
+static PyObject *histogram_bin(PyObject *module, PyObject *ns) {
     (void)module;
     int64_t found = PyLong_AsLongLong(ns);
-    return PyErr_Occurred() ? NULL : PyLong_FromLong(latency_bucket(found));
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(latency_bin(found));
 }
 
 static void read_proof(Proof *proof, PyObject *asked, Plan *plan) {
@@ -523,7 +523,7 @@ static PyMethodDef functions[] = {
     {"run", run, METH_O, "Run the loop by a plan, without the GIL; return its results."},
     {"drawn", drawn, METH_VARARGS, "Draw chunks of these sizes by a plan; return (kinds, buckets, numbers) of each."},
     {"proved", proved, METH_O, "Check all rows by a plan; return their number if all are right, else -1."},
-    {"latency_bucket", bucket_of, METH_O, "Return the bin of the histogram for a latency in ns."},
+    {"latency_bin", histogram_bin, METH_O, "Return the bin of the histogram for a latency in ns."},
     {"now_ns", now_ns, METH_NOARGS, "Return the time of the clock that all processes share, in ns."},
     {"handed_over", handed_over, METH_NOARGS,
      "Return the connections opened since the last call: (its address, address of its SQLite's functions)."},

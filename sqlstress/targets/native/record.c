@@ -124,9 +124,9 @@ void reads_pair(Reads *reads, const PairRead *pair, int batch) {
     if (reads->torn_kept < EXAMPLES) reads->torn_examples[reads->torn_kept++] = *pair;
 }
 
-/* Return the upper half of the number as a 32-bit float: 128 bins for every power of two. Source:
- * statistics/histogram.py. */
-int latency_bucket(int64_t ns) {
+/* Return the histogram's bin of a latency: the upper 16 bits of the latency as a 32-bit float. This makes 128 bins
+ * for every power of two. Source: statistics/histogram.py. */
+int latency_bin(int64_t ns) {
     float rounded = (float)(double)ns;
     uint32_t bits;
     memcpy(&bits, &rounded, sizeof bits);
@@ -135,10 +135,10 @@ int latency_bucket(int64_t ns) {
 
 int tally_open(Tally *tally) {
     for (int kind = 0; kind < KINDS; kind++) {
-        tally->latencies[kind] = calloc(LATENCY_BUCKETS, sizeof *tally->latencies[kind]);
+        tally->latencies[kind] = calloc(LATENCY_BINS, sizeof *tally->latencies[kind]);
         if (!tally->latencies[kind]) return 0;
     }
-    tally->failures = calloc(LATENCY_BUCKETS, sizeof *tally->failures);
+    tally->failures = calloc(LATENCY_BINS, sizeof *tally->failures);
     return tally->failures != NULL;
 }
 
@@ -154,12 +154,12 @@ static void wait_of(Tally *tally, int64_t ns) {
 static void count(Tally *tally, int kind, int64_t ns) {
     tally->operations[kind]++;
     tally->rows += tally->weights[kind];
-    tally->latencies[kind][latency_bucket(ns)]++;
+    tally->latencies[kind][latency_bin(ns)]++;
     if (ns > tally->largest[kind]) tally->largest[kind] = ns;
 }
 
-/* Count an operation in its bin, an interval of the window. Operations end in order, so it is nearly always the last
- * bin in use. */
+/* Count an operation in its bin, an interval of the window. Operations end in order, so this is nearly always
+ * the last bin in use. */
 static void fill_bin(Tally *tally, int64_t end) {
     int64_t last = tally->opens + tally->bins_used * tally->bin_ns; /* end of the last bin in use */
     if (end >= last) {
@@ -183,7 +183,7 @@ void tally_add(Tally *tally, const Chunk *chunk, const int64_t *begins, const in
         }
         if (chunk->kinds[i] == FAILED) {
             tally->failed++;
-            tally->failures[latency_bucket(ns)]++;
+            tally->failures[latency_bin(ns)]++;
             if (ns > tally->largest_failed) tally->largest_failed = ns;
             wait_of(tally, ns);
         } else {

@@ -136,7 +136,7 @@ static int shim_shm_lock(sqlite3_file *file, int slot, int count, int flags) {
      shim_device_characteristics,    shim_shm_map, shim_shm_lock,    shim_shm_barrier,         shim_shm_unmap,    \
      shim_fetch,     shim_unfetch}
 
-/* By the version of the file's methods: SQLite calls only methods that this version has. */
+/* The methods of a file, by their version. SQLite calls only the methods that the version has. */
 static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
 
 static int64_t hash(const char *name) {

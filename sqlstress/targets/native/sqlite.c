@@ -1,4 +1,4 @@
-/* Access to the driver's SQLite: for each connection it calls the entry point of this extension. */
+/* Access to the driver's SQLite, which calls the entry point of this extension for each connection. */
 #include <stdio.h>
 
 #include "clock.h"
@@ -161,7 +161,8 @@ static int try_update(Store *store, int which, int64_t counter) {
     Bucket *bucket = &store->buckets[which];
     const Sqlite *sqlite = &store->sqlite;
     sqlite3_stmt *count = statement(store, bucket, SQL_COUNT);
-    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL; /* `failed` reports the last call */
+    /* After an error SQLite is not called again, because `failed` reports the last call. */
+    sqlite3_stmt *set = count ? statement(store, bucket, SQL_SET_COUNT) : NULL;
     if (!set) return failed(store, bucket);
     TRY(run(store, bucket, SQL_BEGIN));
     sqlite->bind_int64(count, 1, counter);
@@ -218,7 +219,7 @@ static int again(Store *store, int which, int code, Attempts *attempts) {
     if (code == SQLITE_OK) return 0;
     store_refuse(store, code, attempts->attempt_begun);
     recover(store, &store->buckets[which]);
-    store->refused = SQLS; /* not the rollback */
+    store->refused = SQLS; /* a failed rollback is not counted */
     if ((code & 0xff) != SQLITE_BUSY || !waiting_again(&store->waiting, attempts->attempt, attempts->begun)) return 0;
     waiting_count(&store->waiting, code);
     attempts->attempt++;

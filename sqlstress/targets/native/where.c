@@ -47,7 +47,7 @@ static int64_t processor_ns(void) { return -1; }
 static void look(int64_t now) {
     if (area[WHERE_FROM] || !area[WHERE_CLOSES] || now < area[WHERE_OPENS]) return;
     area[WHERE_FROM] = now;
-    area[WHERE_PROCESSOR] = -processor_ns(); /* 1 if the system does not report it */
+    area[WHERE_PROCESSOR] = -processor_ns(); /* 1 if the system does not report the time */
 }
 
 static void look_last(int64_t now) {
@@ -303,7 +303,7 @@ void wal_unlocked(Locks *locks, int slot) {
 
 static void refused_at(Locks *locks, int level, int64_t before) {
     static const int kinds[] = {0, SPAN_WAIT_READ, SPAN_WAIT_WRITE, SPAN_WAIT_ALONE, SPAN_WAIT_ALONE};
-    /* it holds the PENDING lock from now on */
+    /* the connection holds the PENDING lock from now on */
     if (level == LOCK_EXCLUSIVE && !locks->alone_from) locks->alone_from = before;
     wait_begins(locks, kinds[level]);
 }

@@ -70,7 +70,10 @@ BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
 """Codes of errors that occur because the type of a parameter is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
-"""First digits of codes of errors of the connection, resources, operator intervention and the system."""
+"""First two characters of codes that do not depend on the statement.
+
+They are for errors of the connection, resources, operator intervention and the system.
+"""
 
 
 def error_text(error: BaseException) -> str | None:

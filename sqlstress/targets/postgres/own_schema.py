@@ -28,7 +28,10 @@ _POLL_S = 0.02
 
 
 def connect(dsn: str, what: str, patience_s: float = 0.0, context: AdaptContext | None = None) -> Connection:
-    """Return a connection in autocommit mode. Retry for `patience_s` seconds. Raises EnvironmentFailure."""
+    """Return a connection in autocommit mode; retry for `patience_s` seconds.
+
+    Raises EnvironmentFailure, with a message that begins with `what`.
+    """
     until = time.monotonic() + patience_s
     while True:
         try:
@@ -91,7 +94,7 @@ class Owner:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema if sqlstress created it. Raises ConnectionError; the next run tries again."""
+        """Drop the schema if sqlstress created it. After a ConnectionError the next run will drop it."""
         try:
             _drop_ours(self._locked(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -122,7 +125,7 @@ def drop_abandoned(dsn: str) -> None:
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             lock = f"SELECT 1 WHERE pg_try_advisory_lock{_KEY}".encode()
-            if connection.execute(lock, (schema,)).rowcount:  # Until this connection is closed.
+            if connection.execute(lock, (schema,)).rowcount:  # Locked until this connection is closed.
                 with suppress(psycopg.errors.InsufficientPrivilege):  # Another user's run created the schema.
                     _drop_ours(connection, schema)
 

@@ -146,7 +146,7 @@ class PostgresPlace(interface.Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        """Create the schema and yield a session to fill it. Vacuum afterwards: none is due during the load.
+        """Create the schema, yield a session to fill it, then vacuum: no autovacuum must run during the load.
 
         Raises UsageError if the block changes the search path.
         """
@@ -205,7 +205,7 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(interface.Snapshot):
-    """Identities of the tables and their files, to detect a table that was replaced by a copy."""
+    """Identities of the tables and their files, to detect a dropped table, or a copy in place of a table."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place, self._tables = place, place.query(_IDENTITIES, pulse)
@@ -307,7 +307,7 @@ class PostgresSession:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
-        """Begin to read a snapshot, which fits a serial order of the load's serializable transactions."""
+        """Begin a read-only transaction on a snapshot that a serial order of the load explains."""
         self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:

@@ -22,7 +22,7 @@ from sqlstress.targets.postgres.dialect import one_line, programs
 
 HOST, MAX_SOCKET_PATH, NOBODY, START_S = "127.0.0.1", 100, 65534, 60
 INITDB = "-U sqlstress -E UTF8 --locale=C --no-sync -A scram-sha-256 --auth-local=trust --pwfile=../password"
-NO_CONSOLE = 0x08000000 if sys.platform == "win32" else 0  # So that Ctrl-C does not reach the server.
+NO_CONSOLE = 0x08000000 if sys.platform == "win32" else 0  # Ctrl-C must not reach the server.
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def guard(home: str, programs_folder: str, connections: str) -> None:
         system |= {"user": NOBODY, "group": NOBODY, "extra_groups": ()}
         for path in (data.parent, data, password):
             os.chown(path, NOBODY, NOBODY)
-    here = "/proc/self/cwd" if sys.platform == "linux" else "."  # "nobody" may not read the whole path.
+    here = "/proc/self/cwd" if sys.platform == "linux" else "."  # "nobody" may not have access to the path.
     if Popen([f"{programs_folder}/initdb", "-D", here, *INITDB.split()], **system).wait():
         return
     options = ("-D", here, "-N", connections, "-h", HOST, "-p", port, "-k", sockets)

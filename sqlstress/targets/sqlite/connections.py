@@ -215,7 +215,7 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle of a closed connection, for the functions of the driver's SQLite library.
+    """Return a handle with the functions of the driver's SQLite library. Its connection is closed.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """

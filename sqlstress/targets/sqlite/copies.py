@@ -106,7 +106,7 @@ def _sync(path: Path) -> None:
 def _reuse(path: Path, size: int) -> bool:
     """Rename the spare file (second name of the last WAL) to the WAL, and invalidate its frames.
 
-    Return False if this fails, or if the spare file has another size or another name.
+    Return False if this fails, if the spare file has another size, or if another hard link to it exists.
     """
     spare = _with_suffix(path, SPARE)
     try:

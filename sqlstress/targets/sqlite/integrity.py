@@ -42,11 +42,12 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If the pragma fails, also read the file without SQLite, to name the unreadable pages and records.
+    If the pragma fails, or reports MALFORMED, also read the file without SQLite, to name the unreadable pages
+    and records.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the row before an error. With a limit of 1 problem, SQLite stops after the row.
+        # A binding may lose the last row before an error. With a limit of 1, SQLite stops after that row.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
@@ -90,7 +91,7 @@ def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
         trees, complaints = (SCHEMA,), ["its schema can't be read"]
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
-        return complaints  # The file without its WAL may have an older state.
+        return complaints  # With a WAL, the file alone may have an older state.
     return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
 
 

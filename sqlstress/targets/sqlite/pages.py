@@ -1,6 +1,6 @@
 """The pages of a database file, read without SQLite: the header, the free list and the b-trees.
 
-They replace the table dbstat if an SQLite library lacks it, and name the damaged pages of a file.
+This module replaces the table dbstat if an SQLite library lacks it, and names the damaged pages of a file.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
 POSIX locks. The content of a WAL is not read.

@@ -59,7 +59,7 @@ class WalObserver:
             self.close()
 
     def close(self) -> None:
-        """Close the wal-index. Unless it was deleted, close the connections of this process before."""
+        """Close the wal-index. If it still exists, first close this process's connections to the database."""
         if self._index:
             with suppress(OSError):
                 self._index.close()

@@ -123,7 +123,8 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
     previous = None
     for _ in range(_TRIES):
         current = parse(read_bytes())
-        # The checksums do not cover nBackfill. A restart of the WAL sets it to 0 just after the header.
+        # Compare two reads, because the checksums do not cover nBackfill: a restart of the WAL sets nBackfill
+        # to 0 just after it has written the header.
         if (
             previous
             and current

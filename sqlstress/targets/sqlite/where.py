@@ -129,7 +129,7 @@ class TrialSpans:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # A checkpoint comes before a sync with the same begin, so that it covers its syncs.
+            # If a checkpoint and a sync begin at the same time, the checkpoint is first, to cover the sync.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()

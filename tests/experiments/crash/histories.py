@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import (
+from sqlstress.experiments.crash.proof import (
     AcknowledgedRecords,
     Contents,
     check_acknowledged,

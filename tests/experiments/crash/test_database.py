@@ -20,7 +20,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import AcknowledgedRecords, CrashDatabase, Remains
+from sqlstress.experiments.crash.database import CrashDatabase, Remains
+from sqlstress.experiments.crash.proof import AcknowledgedRecords
 from sqlstress.experiments.crash.spec import Transactions
 from sqlstress.experiments.crash.worker import LOG, PUT, Entry, Records, transactions, writing
 from sqlstress.report import Verdict

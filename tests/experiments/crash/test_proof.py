@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sqlstress.experiments.crash.database import AcknowledgedRecords, Contents, check_acknowledged
+from sqlstress.experiments.crash.proof import AcknowledgedRecords, Contents, check_acknowledged
 from sqlstress.experiments.crash.spec import ACKNOWLEDGED, WHOLE
 from sqlstress.experiments.crash.worker import MOST_WRITERS, RECORDS, Entry
 from tests.experiments.crash.histories import History, history_of, writes

@@ -20,7 +20,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.crash import study as crash
 from sqlstress.experiments.crash.database import CrashDatabase, Remains
 from sqlstress.experiments.crash.spec import Kills, Transactions
-from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillStudy, Strike, Victims, draw
+from sqlstress.experiments.crash.study import LONGEST_S, OPENING_S, KillPlan, KillStudy, Victims, draw
 from sqlstress.report.case import Case, Settings
 from sqlstress.studies.sweep import run_on_bench
 from tests.engine.benches import bench
@@ -33,15 +33,15 @@ CASE = Case(
     settings=Settings(wal_autocheckpoint=100),
     spec=Transactions(batch=4),
 )
-TOGETHER = Strike(opening=False, after_s=0.01, order=(2, 1), alone=False, then_s=0.0, held=False)
+TOGETHER = KillPlan(opening=False, after_s=0.01, order=(2, 1), alone=False, then_s=0.0, held=False)
 ALONE = TOGETHER._replace(alone=True, then_s=0.01)
 
 
 @pytest.fixture
-def fix_strike(monkeypatch: pytest.MonkeyPatch) -> Callable[[Strike], None]:
+def fix_strike(monkeypatch: pytest.MonkeyPatch) -> Callable[[KillPlan], None]:
     """Let every round have the strike that is passed, at first TOGETHER."""
 
-    def always(strike: Strike) -> None:
+    def always(strike: KillPlan) -> None:
         monkeypatch.setattr(crash, "draw", lambda seed, number, writers: strike)
 
     always(TOGETHER)
@@ -127,7 +127,7 @@ def test_each_round_continues_with_the_files_of_the_previous_round(
 @pytest.mark.thorough
 @fault("crash", "one of several writers killed", "the others go on, and the files are proved")
 def test_survivors_of_a_kill_go_on_and_their_work_is_examined_too(
-    tmp_path: Path, fix_strike: Callable[[Strike], None]
+    tmp_path: Path, fix_strike: Callable[[KillPlan], None]
 ) -> None:
     fix_strike(ALONE)
     found = kills(tmp_path, 2)
@@ -140,7 +140,7 @@ def test_survivors_of_a_kill_go_on_and_their_work_is_examined_too(
 @fault("crash", "one writer killed and the others stopped", "named as survivors that did not go on")
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGSTOP")
 def test_survivors_that_do_not_go_on_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fix_strike: Callable[[Strike], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fix_strike: Callable[[KillPlan], None]
 ) -> None:
     kill = Victims.kill
 

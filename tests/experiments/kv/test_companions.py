@@ -21,8 +21,8 @@ from sqlstress.experiments.kv.companions import (
     MOST,
     CheckpointAnswers,
     Checkpointer,
+    IntervalValues,
     PinnedReader,
-    Stretches,
     Timing,
     WalWatcher,
 )
@@ -362,8 +362,8 @@ samples = st.lists(
 )
 
 
-def stretches(fold: Callable[[int, int], int]) -> Stretches:
-    return Stretches(WIDTH, "a", "frames", fold)
+def stretches(fold: Callable[[int, int], int]) -> IntervalValues:
+    return IntervalValues(WIDTH, "a", "frames", fold)
 
 
 @given(samples)

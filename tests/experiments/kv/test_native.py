@@ -200,9 +200,9 @@ def test_counts_agree_with_each_other(tmp_path: Path, driver: str, load: Load, s
 @settings(max_examples=examples(4))
 @given(ns=st.integers(0, 1 << 62))
 def test_latency_has_the_same_histogram_bin_in_c(ns: int) -> None:
-    from sqlstress.statistics.histogram import bucket_of
+    from sqlstress.statistics.histogram import bin_of
 
-    assert extension().latency_bucket(ns) == bucket_of(ns)
+    assert extension().latency_bin(ns) == bin_of(ns)
 
 
 @pytest.mark.thorough

@@ -20,7 +20,7 @@ from sqlstress.show.case_table import trial_column
 from sqlstress.show.comparison_view import tables
 from sqlstress.show.formats import FORMATS
 from sqlstress.show.text import comparison_text, report_text
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from tests.analysis.comparison.sides import comparison
 from tests.loads import OTHERS
 from tests.several import several
@@ -172,7 +172,7 @@ def test_new_column_is_in_comparisons_by_its_declaration(monkeypatch: pytest.Mon
 def test_comparison_shows_the_p99_of_the_table() -> None:
     def one_pass_is_slow(trial: Trial) -> Trial:
         ns = 90_000_000 if trial.index == 4 else 1_000_000
-        return replace(trial, latency={"replace": Latency.from_buckets({bucket_of(ns): 400}, ns)})
+        return replace(trial, latency={"replace": Latency.from_buckets({bin_of(ns): 400}, ns)})
 
     report = each_trial(one_pass_is_slow, each_run(several))
     cells = column(report, "replace p99 ms")

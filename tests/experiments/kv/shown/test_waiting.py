@@ -15,7 +15,7 @@ from sqlstress.experiments.kv.spec import Load
 from sqlstress.report import Check, Failures, Latency, Run, Throttling, Trial, Verdict
 from sqlstress.report.case import Arrivals, Case, Settings
 from sqlstress.report.results import Where
-from sqlstress.statistics.histogram import bucket_of
+from sqlstress.statistics.histogram import bin_of
 from tests.analysis.hand_made import findings, findings_with_codes, run, trial
 from tests.example_report import assert_golden_texts
 
@@ -67,7 +67,7 @@ def test_findings_on_waiting_equal_the_golden_file() -> None:
 
 def failures(*seconds: float) -> tuple[Failures, ...]:
     """Return failed operations that took these times."""
-    buckets = Counter(bucket_of(round(each * 1e9)) for each in seconds)
+    buckets = Counter(bin_of(round(each * 1e9)) for each in seconds)
     return (Failures("", "", Latency.from_buckets(buckets, round(max(seconds) * 1e9))),)
 
 
@@ -165,7 +165,7 @@ def waited(*seconds: float, kind: str = "replace", failed: int = 0) -> Trial:
     """Return a trial in which operations of a kind took these times."""
     buckets: dict[int, int] = {}
     for each in seconds:
-        index = bucket_of(round(each * S))
+        index = bin_of(round(each * S))
         buckets[index] = buckets.get(index, 0) + 1
     longest = round(max(seconds) * S)
     latency = {kind: Latency.from_buckets(buckets, longest)}
@@ -231,7 +231,7 @@ def shared(fairness: float, *each: tuple[float | None, float]) -> Trial:
         )
         for p99_ms, wait_ms in each
     )
-    pooled = Latency.from_buckets({bucket_of(700_000): 1000}, 700_000)
+    pooled = Latency.from_buckets({bin_of(700_000): 1000}, 700_000)
     return trial(fairness=fairness, workers=workers, latency={"replace": pooled, "get": pooled})
 
 

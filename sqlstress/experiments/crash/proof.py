@@ -1,0 +1,111 @@
+"""Checks after a crash, as pure functions: acknowledged transactions against the contents of the files.
+
+A record is a group of rows that a transaction writes; the table log has a row for each transaction. The
+bounds of a writer are the least and the largest number of its transactions that the files may have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlstress.experiments.crash.spec import ACKNOWLEDGED, WHOLE
+from sqlstress.report.results import CheckCounter
+
+if TYPE_CHECKING:
+    from sqlstress.experiments.crash.worker import Entry, Records
+    from sqlstress.report import Check
+
+
+class AcknowledgedRecords(NamedTuple):
+    """Bounds of a writer's number of transactions. A writer numbers its transactions from 1."""
+
+    least: int
+    """Number of acknowledged transactions: the files must have all of them."""
+    most: int
+    """Number of transactions that the writer had begun: the files must have no further transactions."""
+
+
+class Contents(NamedTuple):
+    """Contents of a file, read in one snapshot."""
+
+    log: Sequence[Entry]
+    """Transactions in the log table, in the order of their commits."""
+    rows: Mapping[Any, Any]
+    """Values of the table record, by key."""
+
+
+def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
+    """Check the files' log tables: all acknowledged transactions, and only those that a writer began.
+
+    `bounds` has the numbers of acknowledged and of begun transactions, by number of the writer.
+    """
+    tally = CheckCounter(ACKNOWLEDGED)
+    numbers_by_writer, repeated = numbers_found(files)
+    for writer, (least, most) in bounds.items():
+        numbers = numbers_by_writer.pop(writer, set())
+        tally.checked += least
+        for number in sorted(set(range(1, least + 1)) - numbers):
+            tally.problem(f"transaction {number} of writer {writer} was acknowledged and is gone")
+        for number in sorted(numbers.difference(range(1, most + 1)), key=repr):
+            tally.problem(f"transaction {number!r:.40} of writer {writer} is there, and was never begun")
+    for writer in numbers_by_writer:
+        tally.problem(f"the log names writer {writer!r:.40}, who does not exist")
+    for writer, number in repeated:
+        tally.problem(f"transaction {number!r:.40} of writer {writer!r:.40} is there twice")
+    return tally.check()
+
+
+def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
+    """Return the transaction numbers in the logs by writer, and (writer, number) of each repetition."""
+    by_writer: dict[int, set[int]] = {}
+    repeated = []
+    for writer, number, _ in chain.from_iterable(file.log for file in files):
+        numbers = by_writer.setdefault(writer, set())
+        if number in numbers:
+            repeated.append((writer, number))
+        numbers.add(number)
+    return by_writer, repeated
+
+
+def check_whole(records: Records, files: Sequence[Contents]) -> Check:
+    """Check that all rows of each record are as the record's last transaction in the log wrote them."""
+    tally = CheckCounter(WHOLE)
+    for number, file in enumerate(files):
+        file_records = records.records_in(number)
+        last = {record: records.created(record) for record in file_records}
+        last |= {entry.record: entry for entry in file.log}
+        left = dict(file.rows)
+        for record, entry in last.items():
+            tally.checked += 1
+            if record not in file_records or not records.is_possible(entry):
+                tally.problem(f"the log of file {number} has a transaction that nobody made: {entry!s:.120}")
+            elif problem := _difference(records, entry, left):
+                tally.problem(problem)
+        for key in left:
+            tally.problem(f"there is a row with the key {key!r:.40} that nobody wrote")
+    return tally.check()
+
+
+def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
+    """Remove the rows of `entry` from `left`. Return a text on the first row that differs, or ""."""
+    rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
+    differing = [(index, actual) for index, value, actual in rows if actual != value]
+    if not differing:
+        return ""
+    index, value = differing[0]
+    origin = None if value is None else records.writer_of(value)
+    if value is None:
+        state = "is gone"
+    elif origin is None:
+        state = "holds a value that nobody wrote"
+    elif origin[0] == 0:
+        state = "is as it was created"
+    else:
+        state = f"holds what transaction {origin[1]} of writer {origin[0]} wrote"
+    last_transaction = f"transaction {entry.number} of writer {entry.writer}, the last one in the log,"
+    return (
+        f"record {entry.record}: {len(differing)} of its {records.width} rows are not as "
+        f"{last_transaction if entry.writer else 'its creation'} left them: row {index + 1} {state}"
+    )
