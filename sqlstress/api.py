@@ -136,7 +136,7 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Rate that `holds` the promise of `limit`, and rate that `breaks` it; None for other reports."""
+        """Answer of a `limit` search: highest rate that `holds`, lowest that `breaks`; else None."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
@@ -341,7 +341,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Replace each option in the message of a SqlstressError from the block by its `spelling`."""
+    """If the block raises SqlstressError, rewrite the options in its message with `spelling`."""
     try:
         yield
     except SqlstressError as error:

@@ -21,7 +21,7 @@ class UsageError(SqlstressError):
 
 
 class NoWork(UsageError):
-    """Missing argument: the file or command to measure."""
+    """The user did not name the file or command to measure."""
 
     def __init__(self, typed: str, assigned: str) -> None:
         """`typed` is the message for a command line; `assigned` is that for a plan or a Python call."""

@@ -62,7 +62,7 @@ class StudySpec(ResultFormat):
 
 
 class UnknownFigure(NamedTuple):
-    """Figure of a case that reports of published figures may lack. In such a report, it is 0 in the case."""
+    """Figure, such as the number of processes, that is unknown for some published cases (it is 0 there)."""
 
     label: str
     """Name of the figure in a sentence, with its article."""
@@ -118,7 +118,7 @@ class Experiment(ReportFormat):
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
-        """Return the figures of a case that reports of published figures may lack, by name of the figure."""
+        """Return the figures that may be unknown in cases of published results, by name of the figure."""
         return NO_VALUES
 
     # Labels for sentences that several experiments share.

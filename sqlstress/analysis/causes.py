@@ -1,4 +1,4 @@
-"""Table of the causes of SQLite's failures: facts of a failed statement to cause and cure.
+"""Table of the causes of SQLite's failures, with cures, by the facts of a failed statement.
 
 The extended result code alone rarely names the cause. The time that the statement waited, the busy timeout
 and the state of its transaction do. `diagnose` compares these facts with the table.
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
-"""Stands for the signal SIGBUS, which is not a result code."""
+"""Number, instead of a result code, that means the signal SIGBUS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Rule(NamedTuple):
 
 
 RULES: tuple[Rule, ...] = (
-    # 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
+    # Rules of the result codes 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
     Rule(
         "wal-switch",
         (5,),
@@ -184,7 +184,7 @@ RULES: tuple[Rule, ...] = (
         "A lock of the operating system was not free within the timeout (SQLITE_ENABLE_SETLK_TIMEOUT).",
         "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
     ),
-    # 6, SQLITE_LOCKED.
+    # Rules of the result code 6, SQLITE_LOCKED.
     Rule(
         "shared-cache",
         (6, 262),
@@ -206,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         "A virtual table, such as FTS, was being written by the same connection.",
         "Finish the statement that uses the virtual table first.",
     ),
-    # 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
+    # Rules of the result codes 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
     Rule(
         "moved-database",
         (1032,),
@@ -265,7 +265,7 @@ RULES: tuple[Rule, ...] = (
         "Check the path as the process sees it, and ulimit -n; remove nolock=1 and vfs=unix-none. immutable=1"
         " opens a file without writers.",
     ),
-    # Lost locks and damage.
+    # Rules of result codes for lost locks and damage.
     Rule(
         "short-read",
         (522,),
@@ -305,7 +305,7 @@ RULES: tuple[Rule, ...] = (
         " libraries. A full disk can do it, too.",
         "Use one SQLite library in each process; let no other code open or delete -shm. Check the disk.",
     ),
-    # 10, SQLITE_IOERR, and what the machine lacks.
+    # Rules of the result code 10, SQLITE_IOERR, and of codes for a lack of disk space, memory and so on.
     Rule(
         "lock-failed",
         (2058, 2314, 3594, 3850, 5130),
@@ -356,7 +356,7 @@ RULES: tuple[Rule, ...] = (
         "The disk is full, or the database has reached max_page_count.",
         "Free some space, also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.",
     ),
-    # Races and misuse.
+    # Rules of result codes for races and misuse.
     Rule(
         "lock-race",
         (15,),
@@ -455,9 +455,9 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(code: int, facts: Facts) -> Diagnosis:
-    """Return the causes of a result code that agree with the facts."""
+    """Return the possible causes of a result code, given the facts of the failed statement."""
     if code == BUSY_SNAPSHOT:
-        facts = replace(facts, waited="at once")  # No timeout applies to it.
+        facts = replace(facts, waited="at once")  # SQLite never waits before this error.
     if code == LOCKED_SHAREDCACHE:
         facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
@@ -467,7 +467,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
             continue
         possible.append(rule)
         if not unknown:
-            break  # The rules below are less specific.
+            break  # Rules further down are less specific.
     return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
 
 
@@ -480,9 +480,10 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code that a number, a name, a message or a line of a log names, or None.
+    """Return the result code in a text: a number, a name, a message or a line of a log. None without a code.
 
-    An extended code goes before a primary code, a name before a number, and both before a message.
+    If a text has several codes, an extended code is preferred to a primary code, then a name to a number, and
+    a number to a message.
     """
     stripped = text.strip()
     if stripped.isdecimal():
@@ -502,7 +503,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the names of the facts of a rule that are unknown; None if a known fact contradicts the rule."""
+    """Return the names of the facts that a rule needs and that are unknown; None if a fact contradicts it."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

@@ -50,7 +50,7 @@ def wal_growth_kind(
 ) -> str | None:
     """Return the kind of growth of a WAL; None if it did not grow, or the figures show no kind.
 
-    `file_frames` is the number of frames that fit in the file; up to `normal_frames` it did not grow.
+    `file_frames` is the number of frames that fit in the file. A file of up to `normal_frames` did not grow.
     `copied` is the share of the live frames that a checkpoint has copied, from 0 to 1. `longest_read_s` is
     the duration of the longest read of an old snapshot, and `without_gap_s` the longest time in which some
     process always read; None if nothing observed the readers. `is_automatic` is whether SQLite makes

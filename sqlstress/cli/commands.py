@@ -241,9 +241,9 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a function the command on an experiment.
+    """Return a decorator that turns a function into a command that measures an experiment.
 
-    `made` returns the variant of the command for another experiment, by its name.
+    `made` returns the variant of the command for another experiment, given its name.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)

@@ -133,7 +133,7 @@ def use_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def text_printer(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints other texts: on standard error if standard output has a report."""
+    """Return the function that prints texts other than the report, on a stream without the report."""
     return print_error if use_stdout(outputs) else print_text
 
 

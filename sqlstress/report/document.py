@@ -355,7 +355,7 @@ def _descriptor(path: Path) -> int | None:
 def try_creation(target: Path) -> None:
     """Create and remove a temporary file next to `target`. Raise OSError if that fails.
 
-    If the path of `target` is longer, and perhaps too long for Windows, create and remove `target` itself.
+    If only the path of `target` may be too long for Windows, create and remove `target` itself.
     """
     place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():

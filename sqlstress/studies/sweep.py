@@ -280,7 +280,7 @@ class Sweep:
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
-            if number + 1 < len(order) and order[number + 1].number != turn.number:  # Here a pass has ended.
+            if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
                 pace.best(best_so_far([*self._runs.values()]))
             yield
             if is_last:
