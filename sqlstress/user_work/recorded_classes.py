@@ -14,7 +14,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import Any
 
-from sqlstress.user_work.history import History, FactCollector
+from sqlstress.user_work.history import FactCollector, History
 from sqlstress.user_work.subclasses import STATEMENTS, named_like
 
 

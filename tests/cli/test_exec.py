@@ -484,8 +484,8 @@ def test_load_continues_after_expected_or_mixed_failures(
     said = exec_(cli, *PYTHON, program, "{n}", options=("--alone", "--ops", "30", "--repeat", "1", *options))
     (run,) = saved().runs
     assert run.trials and run.trials[0].error is None
-    # The remedy for locked commands appears only if a command met a lock.
-    assert ("The busy timeout was 0" in " ".join(said.out.split())) == ("locked" in program)
+    # Causes appear only if a command met a lock. Which are possible depends on the time of the commands.
+    assert ("The commands printed SQLITE_BUSY" in " ".join(said.out.split())) == ("locked" in program)
 
 
 HOLD = """
