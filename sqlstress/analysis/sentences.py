@@ -1043,7 +1043,7 @@ def wal_growth(
     if kind in _WAL_GROWTH:
         return f"{grew} Of these, {percent(checkpointed)} {_WAL_GROWTH[kind]}"
     return (
-        f"{grew} A long reader or a large transaction caused it, and has ended: at the end "
+        f"{grew} Readers or a large transaction caused it, and have ended: at the end "
         f"{plural(live_frames, 'frame')} of the file's {size(end_bytes)} were in use. The space is reused; "
         "wal_checkpoint(TRUNCATE) or journal_size_limit shrinks the file."
     )
