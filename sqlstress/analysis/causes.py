@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         "exclusive-mode",
         (5,),
         Facts(waited="the timeout", exclusive=True),
-        "The program sets PRAGMA locking_mode=EXCLUSIVE: the first connection never releases its locks.",
+        "PRAGMA locking_mode=EXCLUSIVE is set: the first connection never releases its locks.",
         "Remove that PRAGMA; no busy timeout helps.",
     ),
     Rule(
@@ -152,8 +152,8 @@ RULES: tuple[Rule, ...] = (
         Facts(waited="the timeout", other_file=True),
         "The transaction held the lock of one attached file and waited for another, while a transaction with"
         " the opposite order, or a long one, held that.",
-        "Lock the files in the same order everywhere: ATTACH them in the same order, and use BEGIN IMMEDIATE,"
-        " which locks all. Or keep the tables in one file.",
+        "ATTACH the files in the same order everywhere and use BEGIN IMMEDIATE, which locks all. Or keep the"
+        " tables in one file.",
     ),
     Rule(
         "held-longer",
@@ -212,7 +212,7 @@ RULES: tuple[Rule, ...] = (
         (1032,),
         Facts(),
         "The database file was deleted, moved or replaced while the connection was open.",
-        "Close all connections before the file is replaced; use the backup API or VACUUM INTO for copies.",
+        "Close all connections before you replace the file; copy it with the backup API or VACUUM INTO.",
     ),
     Rule(
         "read-only-recovery",
@@ -226,14 +226,14 @@ RULES: tuple[Rule, ...] = (
         (1544,),
         Facts(),
         "The process may not create the journal in the folder of the database.",
-        "Give it write access to the folder as well as to the file.",
+        "Give it write access to the folder, too.",
     ),
     Rule(
         "read-only-file",
         (8,),
         Facts(),
         "The process may not write to the database file, its -wal or its -shm, or opened it with mode=ro.",
-        "Check owner and permissions of the file, -wal, -shm and the folder, and how the disk is mounted.",
+        "Check the owner and permissions of these files and their folder, and how the disk is mounted.",
     ),
     Rule(
         "dirty-wal",
@@ -270,8 +270,7 @@ RULES: tuple[Rule, ...] = (
         "short-read",
         (522,),
         Facts(),
-        "The file, -wal or -shm became shorter under a connection: it was truncated, replaced or deleted,"
-        " often because a process had lost its locks.",
+        "The file, -wal or -shm became shorter under a connection, often because a process lost its locks.",
         "Let no code open, copy or delete these files except one SQLite library in each process. Then run"
         " PRAGMA integrity_check.",
     ),
@@ -339,7 +338,7 @@ RULES: tuple[Rule, ...] = (
         "deleted-journal",
         (2570, 5898),
         Facts(),
-        "The rollback journal could not be deleted: another program had it open or deleted it.",
+        "Another program had the rollback journal open, or deleted it.",
         "Exclude the folder from virus scanners, synchronisation and backups of open files.",
     ),
     Rule(
@@ -362,7 +361,7 @@ RULES: tuple[Rule, ...] = (
         (15,),
         Facts(),
         "Many connections opened or closed the WAL database at the same moment.",
-        "Repeat the statement, and keep a connection open instead of opening one for each call.",
+        "Repeat the statement, and keep connections open.",
     ),
     Rule(
         "schema-changed",
