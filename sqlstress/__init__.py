@@ -5,8 +5,8 @@
     report = sqlstress.measure(concurrency="1-8", buckets=20)
     report = sqlstress.read("report.json")
 
-A public name is imported when it is first used. Worker processes import this module, too, and need none of
-the names.
+A public name is imported when it is first used, because worker processes import this module, too, and need
+none of the names.
 """
 
 _NAMES = {
@@ -42,7 +42,7 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers must report names that do not exist
 
     def __getattr__(name: str) -> object:
-        """Return a public name, whose module is imported. Raises AttributeError for other names."""
+        """Import and return a public name. Raises AttributeError for other names."""
         for module, names in _NAMES.items():
             if name in names:
                 from importlib import import_module

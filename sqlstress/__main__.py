@@ -12,7 +12,8 @@ import sys
 def occupy_standard_descriptors() -> None:
     """Open the null device in place of each closed standard stream.
 
-    Otherwise, the next opened database would get the stream's descriptor, and texts would be written into it.
+    Otherwise, the next opened database would get the descriptor of the stream, and printed text would damage
+    the database.
     """
     for descriptor in range(3):
         try:
@@ -36,9 +37,9 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130  # Ctrl-C before or after `run`, which handles Ctrl-C itself
     finally:
-        # If a KeyboardInterrupt is raised within an exec(), which dataclasses use, Python treats it as
-        # uncaught even after it was caught, and `python -m` ends with SIGINT instead of our exit code.
-        # Another exec() prevents this.
+        # Python remembers a KeyboardInterrupt that was raised within an exec(), as dataclasses use it, even
+        # after the exception was caught. `python -m` would end with SIGINT instead of our exit code. A
+        # further exec() clears the memory.
         exec("")
 
 

@@ -41,9 +41,9 @@ class Figure:
     tps: float | None
     """Transactions per second of all processes: the median of the trials; None if unknown."""
     rate: float | None
-    """Rate per second by which cases are compared, in the unit `counts`; None without a valid rate."""
+    """Rate by which cases are compared: number of `counts` per second; None if no trial is valid."""
     counts: str
-    """Unit of the rate: transactions, pairs, rows or cycles."""
+    """Operations that `rate` counts: transactions, pairs, rows or cycles."""
     fairness: float | None
     """Jain's fairness index: 1/n if one of n processes does all work, 1 if all are equal; None if unknown."""
     longest_wait_ns: int | None
@@ -136,7 +136,7 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Rate that `holds` the promise of `limit`, and rate that `breaks` it; None for other reports."""
+        """Answer of a `limit` search: highest rate that `holds`, lowest that `breaks`; else None."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
@@ -333,7 +333,7 @@ def hunt(
 
 
 def _check_has_windows(name: str) -> None:
-    """Raise UsageError unless `name` is an experiment that counts operations within a window."""
+    """Raise UsageError unless `name` is an experiment that counts operations within a window of time."""
     if name not in windowed_commands():
         names = ", ".join(windowed_commands())
         raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
@@ -341,7 +341,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """If the block raises SqlstressError, replace each option in the error's message by its `spelling`."""
+    """If the block raises SqlstressError, rewrite the options in its message with `spelling`."""
     try:
         yield
     except SqlstressError as error:
@@ -361,7 +361,7 @@ def _key(option: str) -> str:
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message of the command line, in which `spelling` has replaced each option."""
+    """Return an error message with each command-line option replaced by the result of `spelling`."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
@@ -378,14 +378,14 @@ _ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
 
 
 def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by their names on the command line, without dashes at the front. None is left out."""
+    """Return options by their command-line names (without "--"). Options with the value None are dropped."""
     if "dir" in options:
         raise UsageError("dir is not a parameter. Did you mean directory?")
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}
 
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the call of a function of this module as words, which the report stores. Secrets are removed."""
+    """Return a call of a public function as words for the report's field `command`, without secrets."""
     settings = (f"{name}={value}" for name, value in options.items())
     return redact_words((f"sqlstress.{function}", str(work), *settings))
 

@@ -21,10 +21,10 @@ class UsageError(SqlstressError):
 
 
 class NoWork(UsageError):
-    """Missing argument: the file or command to measure."""
+    """The user did not name the file or command to measure."""
 
     def __init__(self, typed: str, assigned: str) -> None:
-        """`typed` is the message for the command line; `assigned` is the message for plans and for Python."""
+        """`typed` is the message for a command line; `assigned` is that for a plan or a Python call."""
         super().__init__(typed)
         self.assigned = assigned
 
@@ -55,14 +55,17 @@ class Interrupted(SqlstressError):
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an exception; for invalid UTF-8 from a damaged database, the bytes."""
+    """Return the message of an exception; for invalid UTF-8, "no UTF-8: " and the start of the text."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)
 
 
 def plainly(error: BaseException) -> str:
-    """Return an error as text: its message, preceded by its class if it is no SqlstressError."""
+    """Return an error as text: its message, preceded by its class unless it is a SqlstressError.
+
+    A MemoryError becomes "out of memory".
+    """
     if isinstance(error, SqlstressError):
         return str(error)
     if isinstance(error, MemoryError):

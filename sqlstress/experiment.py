@@ -38,7 +38,7 @@ class CommandLine:
     takes: tuple[str, ...] = ()
     """Suffixes of the files that can be the first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """Names of options that `--help` shows first, and the list of commands for the default experiment."""
+    """Names of options that `--help` shows first. `sqlstress --help` also lists those of command kv."""
 
 
 class StudySpec(ResultFormat):
@@ -62,7 +62,7 @@ class StudySpec(ResultFormat):
 
 
 class UnknownFigure(NamedTuple):
-    """Figure of a case that published reports may not state. An unknown figure is 0 in the case."""
+    """Figure, such as the number of processes, that is unknown for some published cases (it is 0 there)."""
 
     label: str
     """Name of the figure in a sentence, with its article."""
@@ -94,19 +94,19 @@ class Experiment(ReportFormat):
         """Yield the requested cases. Raises UsageError if options contradict each other."""
         return iter(())
 
-    # Tables: cases that are shown and compared together.
+    # Tables. The cases of a table are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether tables and labels name cases by processes and database files, not by other options."""
+    """Whether tables and labels identify a case by its numbers of processes and files only."""
     many_files: ClassVar[bool] = True
     """Whether the data of a case may be in several files. If so, tables show the number of files."""
 
     def table(self) -> str:
-        """Return the name of the experiment whose tables show the cases of this experiment."""
+        """Return the experiment in whose tables these cases appear: its own name, or that of another."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return a copy of a case with fixed values in the fields that may differ within a table."""
+        """Return the case as the key of its table: fields that may differ in a table have fixed values."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
@@ -114,17 +114,17 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return a copy of a case with fixed values in the fields that do not affect the work."""
+        """Return the case as the key of its work: fields that do not affect the work have fixed values."""
         return case
 
     def unknown_figures(self) -> Mapping[str, UnknownFigure]:
-        """Return the figures of a case that published reports may not state, by name of the figure."""
+        """Return the figures that may be unknown in cases of published results, by name of the figure."""
         return NO_VALUES
 
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Description of the work, if the tables also show cases of another experiment; else empty."""
+    """Description of the work, for tables that also show cases of another experiment; else empty."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of the spec whose values `work_label` contains."""
 
@@ -141,7 +141,7 @@ class Experiment(ReportFormat):
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return the clause "another program CHANGE", with the kind of program that may have done it."""
+        """Return a clause on the program that made a `change`, such as "another program deleted the file"."""
         return f"another program {change}"
 
     # Measurement.
@@ -168,7 +168,7 @@ class Experiment(ReportFormat):
         return 1
 
     def count_transactions(self, case: Case, operations: int) -> int:
-        """Return the number of transactions that some operations of the timed loop count as."""
+        """Return the number of transactions that `operations` operations of the timed loop count as."""
         return operations * self.transactions_each(case)
 
     def writes(self, case: Case) -> bool:

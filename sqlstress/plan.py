@@ -29,7 +29,7 @@ def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return an instance of a dataclass whose fields are options. Fields without a value keep their defaults.
 
     `values` has parsed values by name of the option, and `known` further values by name of the field. A field
-    without value and default is None, because only the experiment can set it later.
+    without a value and a default becomes None; the experiment sets it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -79,7 +79,10 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return a command's options for a study, without `left_out`. `otherwise` has attributes to change."""
+    """Return a command's options for a study, except those in `left_out`.
+
+    `otherwise` has changed attributes of options, such as another default, by name of the option.
+    """
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
         for option in get_experiment(command).options
@@ -88,7 +91,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return fixed values of options, by name, for a study that measures a single case of a command."""
+    """Return the option values, by name, that a study of a single case sets instead of the user."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
@@ -142,7 +145,7 @@ def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ..
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the options. A random seed is added if there is no seed."""
+    """Return a copy of the options, with a random seed if the user set no seed."""
     seed = given.get("seed")
     return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
 
@@ -216,7 +219,7 @@ def _cases(
     options_by_workload: Mapping[str, set[str]],
     plan_options: set[str],
 ) -> tuple[Case, ...]:
-    """Return the cases that one [[case]] of a plan requests. Raises UsageError.
+    """Return the cases that one [[case]] of a plan requests. Raises UsageError for an invalid option.
 
     `document` has the options at the top of the file, and `table` the options of the [[case]].
     `options_by_workload` has the option names of each workload, `plan_options` of all workloads in the plan.

@@ -81,9 +81,9 @@ class Fixture:
         return report
 
     def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
-        """Return the words of a command line as the argument of the command; empty without words.
+        """Return {argument: words}, where the key is the name of the command's positional argument.
 
-        A relative path is searched first in the folder of the test's file.
+        A word that is a path in the folder of the test's file becomes this path. Return {} without words.
         """
         from sqlstress.experiment import commands
 

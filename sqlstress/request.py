@@ -74,7 +74,7 @@ OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield copies of a case at each requested rate, or in a closed loop without rates."""
+    """Yield a copy of a case for each requested rate. If no rate was requested, yield the case itself."""
     for rate in request.values_for("rate"):
         yield (
             case
@@ -105,8 +105,9 @@ def drivers_of(
 ) -> tuple[str, ...]:
     """Return the drivers to measure with, one for each of the `targets`.
 
-    For each target this is the requested driver, or else the target's first driver in `known`. Without
-    targets, it is the requested driver. Raises UsageError if --driver and --target contradict each other.
+    A target gets the requested driver if this driver can use it, else its first driver in `known`. If
+    `targets` is None, return only the requested driver. Raises UsageError if --driver and --target contradict
+    each other.
     """
     wanted = request.case.driver
     if targets is None:
@@ -126,9 +127,9 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError if the user set one of the `options` that not `enough` of the drivers support.
+    """Raise UsageError if the user set an option of `options` that the drivers `names` do not support.
 
-    `enough` is `any` or `all`, and `names` are the drivers.
+    `enough` is `any` if a single driver that supports an option is enough, or `all` if all must support it.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):

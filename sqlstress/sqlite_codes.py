@@ -1,4 +1,4 @@
-"""SQLite's result codes that a stress test distinguishes, with names and advice; a limit and a known bug.
+"""SQLite's result codes that a stress test distinguishes, with names and advice. Also: versions with a bug.
 
 The low 8 bits of an extended result code are its primary code. Source: https://www.sqlite.org/rescode.html
 """
@@ -34,7 +34,7 @@ IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
 LIMIT_VARIABLE_NUMBER = 9
-"""Number of SQLite's limit on parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
+"""Id of the limit on a statement's parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
 
 NAMES: Mapping[int, str] = {
     ERROR: "SQLITE_ERROR",
@@ -132,12 +132,12 @@ def is_damage(code: int | None) -> bool:
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means a lack of a resource or permission, and not wrong data."""
+    """Return whether a result code means a missing resource or permission, rather than wrong data."""
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
 def advice(code: int) -> str | None:
-    """Return the remedy for a result code that means a lack; None for other codes."""
+    """Return the remedy if a result code means a missing resource or permission (`is_lack`), else None."""
     return _ADVICE[NOMEM if code in _MEMORY_CODES else code & 0xFF] if is_lack(code) else None
 
 
@@ -148,7 +148,7 @@ def explained(code: int, text: str) -> str:
 
 
 def name(code: int) -> str:
-    """Return the name of a result code, or of its primary code with the number."""
+    """Return the name of a result code; for other extended codes, the primary code's name and the number."""
     if code in NAMES:
         return NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")

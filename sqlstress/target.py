@@ -27,7 +27,7 @@ A target describes the durability of a trial by a level, a colon and details.
 AS_SET = "as set"
 """Isolation level of transactions that the user's programs run: the default of the server."""
 OTHER_SQLITE = "other SQLite"
-"""Topic of an observation: the user's code used SQLite only through a library other than the driver.
+"""Topic of an observation: the user's code used another SQLite library, and never that of the driver.
 
 The observation's `what` is the library, and `example` the version of its SQLite.
 """
@@ -47,9 +47,9 @@ class DriverInfo(NamedTuple):
     stores: bool = True
     """Whether the driver stores data. If not, it shows the highest rate that sqlstress itself reaches."""
     keyvalue: bool = False
-    """Whether the key-value experiment can use a driver that is not for every experiment."""
+    """Whether the key-value experiment can use the driver although `everywhere` is False."""
     scripts: bool = False
-    """Whether the experiment with SQL scripts can use a driver that is not for every experiment."""
+    """Whether the experiment with SQL scripts can use the driver although `everywhere` is False."""
     programs: bool = False
     """Whether the user's programs can open the data with their own library, given its location."""
     takes: frozenset[str] | None = None
@@ -178,11 +178,11 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 
-# Properties of a driver that a report names. The driver may not be installed here, or may no longer exist.
+# Properties of a driver that a report names. This machine may lack the driver, or it may no longer exist.
 
 
 def reported(driver: str) -> DriverInfo:
-    """Return the properties of a driver; default properties for an unknown driver."""
+    """Return the properties of a driver that a report names; default properties for an unknown driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 

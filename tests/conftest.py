@@ -16,9 +16,10 @@ import pytest
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
 from tests import drawing
 from tests.brief import changes
+from tests.fork_servers import fork_servers, shared_fork_servers
 from tests.servers import KEPT, our_server, server
 
-__all__ = ["our_server", "server"]
+__all__ = ["fork_servers", "our_server", "server", "shared_fork_servers"]
 
 GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
@@ -91,9 +92,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests, which stay to the end, from garbage collection."""
+    """Exclude the collected tests, which stay to the end, from garbage collection, and collect rarely.
+
+    By default a tenth of the processor time of tests that show reports is garbage collection.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 100)
     gc.enable()
 
 
@@ -140,8 +145,8 @@ def command_of(process: psutil.Process) -> list[str]:
 
 
 @pytest.fixture
-def brief_runs() -> Iterator[None]:
-    """Apply tests.brief: short measurements of the sync cost, and no repeated trials."""
+def brief_runs(shared_fork_servers: None) -> Iterator[None]:
+    """Apply tests.brief and share fork servers: short measurements of the sync cost, no repeated trials."""
     with pytest.MonkeyPatch.context() as patch:
         for names, name, value in changes():
             patch.setitem(names, name, value)

@@ -1,8 +1,8 @@
 """Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
 
-An A/B test compares two arms (variants), A and B. A case that both arms measure is a cell in names of this
-module. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of a
-pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
+An A/B test compares two arms (variants), A and B. In names of this module, a cell is a case that both arms
+measure. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of
+a pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
 negative if B is worse. A look is an interim test of the pairs so far.
 """
 
@@ -46,19 +46,19 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's TPS, or for "p99" the 99th percentile of latency in ns; None if the figure is missing.
 
-    At a fixed rate, a latency counts from the due time. Counted from the start of the operation, a stall
-    would lengthen a single latency, and not those of all operations that it delayed.
+    At a fixed rate, a latency counts from the due time of the operation. If it counted from the start, a
+    stall would lengthen only one latency, and not those of all delayed operations.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
     else:
         value = finite(trial.tps)
-    # A report file can have any value, but only values above 0 have a logarithm.
+    # A report file can contain any value, but only values above 0 have a logarithm.
     return value if value and value > 0 else None
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of whole operations, without the latencies of single statements of a script."""
+    """Return the latencies by kind of operation, without those of single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -66,7 +66,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return, for each case measured in both arms, its run in arm A and its run in arm B."""
+    """Return the pair (run of A, run of B) for each case that was measured in both arms."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -77,9 +77,9 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return, for each case, the differences of the pairs that all cases have.
+    """Return a list for each case: a difference (logarithm of B to A) for each pair that all cases have.
 
-    The list of a case is empty if too many operations failed.
+    The list of a case is empty if too many of its operations failed.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -94,7 +94,7 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of a planned look at the pairs so far. Its verdict is fail, pass or undecided."""
+    """Return the result of an interim look at the pairs so far, with verdict fail, pass or undecided."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
@@ -124,7 +124,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return `bound` and `worst` of an estimate in ascending order; None if there are too few pairs."""
+    """Return the two bounds of an estimated ratio in ascending order; None if there are too few pairs."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -137,8 +137,8 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
     """Yield the differences between the arms of a case, such as "synchronous: full and normal".
 
-    `run` is the run of the case in arm A, and `against` is its run in arm B. SQLite builds that differ are
-    listed even if the only reason is that the arms use different drivers.
+    `run` is the run of the case in arm A, and `against` is its run in arm B. Different SQLite builds are
+    listed even if they follow from different drivers.
     """
     case, other = run.case, against.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
@@ -157,7 +157,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
         "SQLite's options": tuple(distinct_options(builds)) if all(builds) else (None, None),
     }
     for name, (value, other_value) in values.items():
-        # A digest is left out, because the name of the file is shown.
+        # The digest of a file's content is left out, because the name of the file is shown.
         if not name.endswith("digest") and _value(value) != _value(other_value):
             yield f"{name}: {_value(value)} and {_value(other_value)}"
     if names := _differing_modules(run, against):
@@ -165,7 +165,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
 
 
 def _differing_modules(run: Run, other: Run) -> list[str]:
-    """Return the names of the modules that the last trials of two runs imported from different files."""
+    """Return the names of modules that two runs imported from different files, in their last trials."""
     modules, other_modules = (
         next((trial.modules for trial in side.trials[-1:]), {}) for side in (run, other)
     )
@@ -173,7 +173,7 @@ def _differing_modules(run: Run, other: Run) -> list[str]:
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case and of its nested objects in a single dict, by field name."""
+    """Return a flat dict with the fields of a case and of its nested objects, by field name."""
     flat: dict[str, Any] = {}
     for name, value in plain.items():
         flat |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -188,7 +188,7 @@ def _value(value: Any) -> str:
 
 
 def _item(value: Any) -> str:
-    """Return an item of a list as text. A transaction is its name and weight: "pay@3"."""
+    """Return a list item as text. A transaction becomes its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -196,7 +196,7 @@ def _item(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from the pairs of an A/B test, with error rates computed from that of its last look."""
+    """Estimates from all pairs of an A/B test, at the error rate of its last look."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
@@ -213,29 +213,29 @@ class Pairs:
         """Smallest difference (logarithm of a ratio, negative if B is worse) that --max-drop allows."""
 
     def together(self) -> Look:
-        """Return the estimate from the mean of all cases, at the error rate `of_answer`."""
+        """Return the estimate for the mean of all cases, at the error rate `of_answer`."""
         return estimate(self.means, self.test.metric, self.of_answer)
 
     def by_cell(self) -> list[Look]:
-        """Return the estimate from each case."""
+        """Return an estimate for each case (cell)."""
         if len(self.cells) == 1:
             return [self.together()]
         return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return, as text, the change for the worse that is shown and the largest that is possible."""
+        """Return a text on the smallest and the largest change for the worse that the pairs allow."""
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
     def change(self) -> Change:
-        """Return the change from A to B in the mean of all cases."""
+        """Return the change from A to B, as a fact, in the mean of all cases."""
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
         """Return the changes from A to B that are significantly worse than --max-drop allows.
 
-        If the mean of all cases fails, this is its change, else the changes of the single cases that fail. If
-        nothing fails, this is the change of the mean.
+        If the mean of all cases fails, return its change only. Else return the changes of the single cases
+        that fail. If nothing fails, return the change in the mean.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -253,7 +253,7 @@ class Pairs:
     def pairs_needed(self) -> int | None:
         """Return the estimated number of pairs that would decide the test if the estimate does not change.
 
-        None if there are too few pairs for bounds, or if the estimate is too near --max-drop (see NEAR).
+        Return None if there are too few pairs, or if the estimate is too near --max-drop (see NEAR).
         """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
@@ -264,7 +264,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact. `where` is the label of its case; "" for the mean of all cases."""
+        """Return an estimate as a fact. `where` is the label of the case; "" for the mean of all cases."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -309,13 +309,13 @@ def conclusion(report: Report, test: AbTest) -> Finding:
             change=pairs.change(),
             advice=_advice(pairs),
         )
-    # The verdict is UNDECIDED: the user stopped the test before a planned look decided it. The user may have
-    # stopped because of the figures shown so far, so the error rate of a verdict would be unknown.
+    # The user stopped the test before a planned look decided it, so the verdict is UNDECIDED. A verdict at
+    # this moment would have an unknown error rate: the figures may have been the reason to stop.
     return Finding(sentences.ab_undecided, change=pairs.change())
 
 
 def failed_arm(run: Run) -> FailedArm:
-    """Return the share of an arm's operations that failed, the reason, and the allowed share, as a fact."""
+    """Return a fact on the failures in an arm: the share of operations, the allowed share, the reason."""
     return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
@@ -328,7 +328,8 @@ def failed_arm(run: Run) -> FailedArm:
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
     """Return the changes that explain the verdict; empty without pairs.
 
-    These are the changes that fail, or for any other verdict the change in the mean of all cases.
+    For the verdict fail, these are the changes that fail; for other verdicts, the change in the mean of all
+    cases.
     """
     pairs = Pairs(report, test)
     if not pairs.means:
@@ -337,7 +338,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop. If the estimate differs from --max-drop by less, more pairs do not help."""
+"""More pairs do not help if the estimate differs from --max-drop by less than this share of it."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time of the pairs."""
 
@@ -369,10 +370,10 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which each bound is at most `gap` from the estimate.
+    """Return the number of pairs after which a bound is at most `gap` from the estimate, in two digits.
 
-    After `pairs` pairs, each bound is `half` from the estimate. This distance shrinks with the square root of
-    the number of pairs. The result has two significant digits. None if `gap` is too small.
+    After `pairs` pairs, the distance is `half`. It shrinks with the square root of the number of pairs.
+    Return None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -383,7 +384,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if they are allowed already."""
+    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if the test allows them."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:

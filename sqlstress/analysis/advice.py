@@ -45,11 +45,11 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data_findings(group: Group) -> Iterator[Finding]:
-    """Yield, for each case with wrong data, its failed checks with their first counter-examples."""
+    """Yield a finding for each case with wrong data: its failed checks, with counter-examples."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # the verdict of a run has the checks of all passes
+        for check in run.verdict.checks:  # these are the checks of all passes
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)
@@ -64,15 +64,18 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the sums and counter-examples of a check's failed passes, from its result in each pass."""
+    """Return a fact on a check that failed: sums over its failed passes, and counter-examples.
+
+    `checks` has the results of the check in all passes.
+    """
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A missing row counts as a problem, but not as a checked row. So there can be more problems than
-        # checked rows.
+        # A missing row counts as a problem, but not as a checked row. If there are more problems than checked
+        # rows, the number of checked rows would confuse.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -81,7 +84,7 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
-    """Yield the checks of the data that had no result, or did not cover all of the data."""
+    """Yield findings on checks of the data that had no result, or did not cover all of the data."""
     limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for run in group.runs:
         for check in run.verdict.checks:
@@ -99,7 +102,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings on a group, which are shown below its table."""
+    """Return the findings on a group of runs, which are shown below its table."""
     return (
         *wrong_data_findings(group),
         *failures(group),
@@ -118,7 +121,7 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on measurements that an interruption or wrong data prevented; else nothing."""
+    """Return the finding on cases that were not measured after an interruption or wrong data, if any."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -168,11 +171,11 @@ def _stopped(report: Report) -> Iterator[Finding]:
 MAX_HALF_CHANGE = 0.10
 """Largest relative difference between the rates of a window's halves; a larger one is reported."""
 MAX_PROOF_SHARE = 0.05
-"""Largest share of the window for verification of the data; a larger share is reported."""
+"""Largest share of the window that verification may take; a larger share is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
-    """Yield findings on a group's figures: unsteady rates, and the time that measuring itself took."""
+    """Yield findings that limit the figures of a group of runs: unsteady rates, and our own time."""
     changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
@@ -201,8 +204,8 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 def _change(run: Run) -> float | None:
     """Return the median relative change of the rate from the first to the second half of the window.
 
-    None unless it exceeds MAX_HALF_CHANGE in the same direction in all trials. None at a fixed rate, where
-    the numbers of due operations in the halves depend on chance.
+    Return None unless the change exceeds MAX_HALF_CHANGE in all trials, in one direction. Return None at a
+    fixed rate, where the numbers of due operations in the halves depend on chance.
     """
     if run.case.rate:
         return None

@@ -2,8 +2,8 @@
 
 A run is all trials of a case. A pass is one trial of each case in turn, so drift (heat, other programs)
 affects all cases of a pass equally. A group is the runs of a table; it may be split into parts, each with the
-runs of one value of an option. A place is a number of files and a number of processes. NEAR is a small share:
-runs are about equal if they differ by significantly less.
+runs of one value of an option. The size of a case is its numbers of files and processes. NEAR is a small
+share: runs are about equal if they differ by significantly less.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of the best runs with which each run is compared. All pairs of many runs take too long."""
+"""Maximum number of best runs with which each run is compared. Comparing all pairs would take too long."""
 
 
 @dataclass(frozen=True)
 class ExtremeRuns:
-    """Run with the highest figure, and the runs that are not significantly worse."""
+    """Leading runs: the run with the highest figure, and the runs that are not significantly worse."""
 
     best: Run
     runs: tuple[Run, ...]
-    """Leading runs, with `best`."""
+    """All leading runs, including `best`."""
     equal: bool
     """Whether there are several leading runs that all differ by significantly less than the share NEAR."""
 
@@ -49,7 +49,8 @@ class ExtremeRuns:
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
     """Return the run with the highest figure and all runs that are not significantly worse.
 
-    The error probability is divided among `families`, the number of calls for different sets of runs.
+    `families` is the number of sets of runs for which this function is called. The error probability is
+    divided among them.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -62,12 +63,12 @@ def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> Ex
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether the verdict on a ratio is clear: different from 1, or about equal to 1."""
+    """Return whether it is clear that a ratio differs from 1, or that it is about 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for a case with too few trials: use a larger --repeat, or let all passes finish."""
+    """Return the advice for a case with too few trials: a larger --repeat, or to let all passes finish."""
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -76,9 +77,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason and the remedy if any finding of `found` is unclear.
+    """Yield a finding with the reason and the remedy if any finding in `found` is unclear.
 
-    `tested` is None if there were too few passes for a test.
+    `tested` has the tests of the findings; None if there were too few passes for a test.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -86,19 +87,19 @@ def inconclusive_findings(
         yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
-# Sides: the targets (SQLite, PostgreSQL) of a group whose cases differ in the driver only. A place is a
-# number of files and a number of processes. At each place, the side with the highest throughput is sought.
+# Comparison of targets, such as SQLite and PostgreSQL, in a group of runs with several drivers. A side is a
+# target with its runs. For each size (numbers of files and processes), the fastest side is sought.
 #
 # Only sides whose commits have the same durability are compared. A target whose commits wait for no sync does
 # less work than a target whose commits wait for a sync. So a higher rate does not make it the faster target.
 
 
-Layout = tuple[int, int]
-"""Place of a case: its number of files and its number of processes."""
+Size = tuple[int, int]
+"""Size of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at a place, as tables show them: one side leads; the leading sides are about equal;
-noise hides the leader; there are too few passes."""
+"""Verdicts on the sides at one size of case, as tables show them: one side leads; the leading sides are about
+equal; noise hides the leader; there are too few passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +126,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Comparison of the sides at a place."""
+    """Comparison of the sides (targets) at one size of case."""
 
     case: Case
-    """Case of the first side at the place."""
+    """Case of the first side."""
     names: tuple[str, ...]
     """Names of the compared sides."""
     ahead: tuple[str, ...]
@@ -142,7 +143,7 @@ class Lead:
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets of a group, each with its runs; empty if the group has fewer than two targets."""
+    """Return the targets in a group of runs, each with its runs; empty for fewer than two targets."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -154,13 +155,13 @@ def sides_of(group: Group) -> tuple[Side, ...]:
     return tuple(sides)
 
 
-def at(case: Case) -> Layout:
-    """Return the place of a case: its number of files and its number of processes."""
+def size_of(case: Case) -> Size:
+    """Return the number of files and the number of processes of a case."""
     return case.buckets, case.concurrency
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in tuples of equal durability. A side of unknown durability is alone."""
+    """Return the sides, grouped by equal durability of commits. A side of unknown durability is alone."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
@@ -168,7 +169,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return the comparisons of sides with equal durability, one for each place; empty at a fixed rate."""
+    """Return a comparison of the sides with equal durability for each size of case; [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -178,23 +179,24 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield the comparison of the sides at each place that they share. All share the probability `error`."""
+    """Yield a comparison for each size of case that all `sides` have.
+
+    `error` is the probability that any comparison is wrong.
+    """
     names = tuple(side.name for side in sides)
-    runs = [{at(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
-    common = [
-        shared_place for shared_place in sorted(runs[0]) if all(shared_place in by_place for by_place in runs)
-    ]
-    common_runs = [by_place[shared_place] for shared_place in common for by_place in runs]
+    runs = [{size_of(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
+    common = [size for size in sorted(runs[0]) if all(size in by_size for by_size in runs)]
+    common_runs = [by_size[size] for size in common for by_size in runs]
     tested = PairwiseTests(common_runs, [run.rates() for run in common_runs], error) if common_runs else None
-    for shared_place in common:
-        case, place_runs = runs[0][shared_place].case, [by_place[shared_place] for by_place in runs]
+    for size in common:
+        case, size_runs = runs[0][size].case, [by_size[size] for by_size in runs]
         if tested is None or tested.passes < MIN_PASSES:
             yield Lead(case, names, names, TOO_FEW_PASSES)
             continue
-        leading = leaders(tested, place_runs)
-        ahead = tuple(name for name, run in zip(names, place_runs, strict=True) if run in leading.runs)
+        leading = leaders(tested, size_runs)
+        ahead = tuple(name for name, run in zip(names, size_runs, strict=True) if run in leading.runs)
         if len(ahead) == 1:
-            next_best = tested.best(run for run in place_runs if run is not leading.best)
+            next_best = tested.best(run for run in size_runs if run is not leading.best)
             yield Lead(case, names, ahead, TOLD_APART, tested.ratio(next_best, leading.best))
         elif leading.equal:
             yield Lead(case, names, ahead, NO_DIFFERENCE)
@@ -203,7 +205,7 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings on targets that lead, and on targets whose durability bars a comparison."""
+    """Yield findings on the fastest targets, and on targets that cannot be compared (durability differs)."""
     sides = sides_of(group)
     classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.worth for side in sides):
@@ -230,32 +232,31 @@ def leader_findings(group: Group) -> Iterator[Finding]:
         yield Finding(
             sentences.leads,
             sides=names,
-            # Compared sides have equal durability, so the durability of the first side is that of all.
+            # All compared sides have the durability of the first side.
             worth=next(side.worth for side in sides if side.name == names[0]),
             places=tuple(map(_sides_ahead, by_outcome.values())),
             noise=next((lead.noise for lead in name_leads if lead.noise), None),
         )
 
 
-def _sides_ahead(place_leads: Sequence[Lead]) -> SidesAhead:
-    """Return a fact on the leading sides of `place_leads`, which have equal verdicts at several places."""
-    first = place_leads[0]
-    ratios = [lead.ratio for lead in place_leads if lead.ratio]
+def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
+    """Return a fact on the leading sides at the sizes in `size_leads`, which all have one verdict."""
+    first = size_leads[0]
+    ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
         ahead=first.ahead,
         behind=tuple(name for name in first.names if name not in first.ahead),
-        where=places(lead.case for lead in place_leads),
+        where=places(lead.case for lead in size_leads),
         unclear=first.verdict not in (TOLD_APART, NO_DIFFERENCE),
         low=min((ratio.low for ratio in ratios), default=None),
         high=max((ratio.high for ratio in ratios), default=None),
     )
 
 
-# Answers: the comparison of the values of an option. The parts of a group differ in this option only.
+# Comparison of the values of an option. Each part of a group has the runs with one value.
 #
-# Each value is compared with the first value, pass by pass. A place is a number of files and a number of
-# processes. The figure of a pass is the geometric mean of the rates at all places. So each place has the same
-# weight.
+# Each value is compared with the first value, pass by pass. The figure of a value in a pass is the geometric
+# mean of its rates at all sizes (numbers of files and processes), so that each size has an equal weight.
 
 
 Rates = Mapping[int, float]
@@ -263,28 +264,26 @@ Rates = Mapping[int, float]
 
 
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield the comparison of an option's values, then the places where each value does best and worst.
+    """Yield a finding that compares an option's values, then one on the best and worst cases of each value.
 
-    Nothing for a group without parts, at a fixed rate, or if the parts are targets (see `leads`). The two
-    findings share the error probability.
+    Yield nothing if the group has only one value, at a fixed rate, or if the values are targets (see
+    `leads`). The two findings share the error probability.
     """
     if group.case.rate or sides_of(group):
-        return  # `leads` compares targets place by place, and only if their commits have equal durability
-    rates = {group.value(part.case): _by_place(part) for part in group.parts}
-    rates = {value: by_place for value, by_place in rates.items() if by_place}
+        return  # `leads` compares targets, size by size, and only if their commits have equal durability
+    rates = {group.value(part.case): _by_size(part) for part in group.parts}
+    rates = {value: by_size for value, by_size in rates.items() if by_size}
     common = [
-        place
-        for place in next(iter(rates.values()), {})
-        if all(place in by_place for by_place in rates.values())
+        size for size in next(iter(rates.values()), {}) if all(size in by_size for by_size in rates.values())
     ]
-    rates = {value: {place: by_place[place] for place in common} for value, by_place in rates.items()}
+    rates = {value: {size: by_size[size] for size in common} for value, by_size in rates.items()}
     if len(rates) < 2 or not common or not all(map(_common_passes, rates.values())):
         return
     base, *others = rates
     first_part = next(part for part in group.parts if group.value(part.case) == base)
-    cases = {at(run.case): run.case for run in first_part.runs}
+    cases = {size_of(run.case): run.case for run in first_part.runs}
     error = ERROR / group.groups / 2
-    passes = Passes({value: _mean(by_place) for value, by_place in rates.items()}, error, len(others))
+    passes = Passes({value: _mean(by_size) for value, by_size in rates.items()}, error, len(others))
     ratios = {value: passes.ratio(base, value) for value in others}
     is_clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
     yield Finding(
@@ -295,57 +294,57 @@ def answer(group: Group) -> Iterator[Finding]:
             for value, ratio in ratios.items()
         ),
         unit=group.unit,
-        places=places(cases[place] for place in common) if len(common) > 1 else None,
+        places=places(cases[size] for size in common) if len(common) > 1 else None,
         advice=more_trials(group.case) if None in ratios.values() else None,
         noise=None if is_clear else too_noisy(passes.count, passes.passes_needed(NEAR)),
     )
     ranges = []
     for value in others:
         share = error / len(common) / len(others)
-        by_case = [(_ratio(rates[base][place], rates[value][place], share), cases[place]) for place in common]
+        by_case = [(_ratio(rates[base][size], rates[value][size], share), cases[size]) for size in common]
         if value_range := _value_range(value, [(ratio, case) for ratio, case in by_case if ratio]):
             ranges.append(value_range)
     if ranges:
         yield Finding(sentences.answer_by_place, values=tuple(ranges))
 
 
-def _by_place(part: Group) -> dict[Layout, Rates]:
-    """Return the TPS of the comparable runs of `part` (one value of an option), by place and pass."""
-    by_place = {at(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
-    return {place: rates for place, rates in by_place.items() if rates}
+def _by_size(part: Group) -> dict[Size, Rates]:
+    """Return the TPS of the comparable runs with one value of an option, by size of case and by pass."""
+    by_size = {size_of(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
+    return {size: rates for size, rates in by_size.items() if rates}
 
 
-def _common_passes(by_place: Mapping[Layout, Rates]) -> set[int]:
-    """Return the numbers of the passes that all places share."""
-    return set.intersection(*(set(rates) for rates in by_place.values()))
+def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
+    """Return the numbers of the passes in which all sizes of case were measured."""
+    return set.intersection(*(set(rates) for rates in by_size.values()))
 
 
-def _mean(by_place: Mapping[Layout, Rates]) -> Rates:
-    """Return the geometric mean of the rates at all places, for each pass that they share."""
+def _mean(by_size: Mapping[Size, Rates]) -> Rates:
+    """Return the geometric mean of the rates at all sizes of case, for each pass that all have."""
     return {
-        number: math.exp(fmean(math.log(rates[number]) for rates in by_place.values()))
-        for number in _common_passes(by_place)
+        number: math.exp(fmean(math.log(rates[number]) for rates in by_size.values()))
+        for number in _common_passes(by_size)
     }
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base` with an interval; None if they share too few passes."""
+    """Return the ratio of `other` to `base`, with an interval; None for too few common passes."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return the comparison of a value of an option with its first value, `base`.
+    """Return a fact that compares an option's `value` with the option's first value, `base`.
 
-    `estimate` is the ratio that is used if `ratio` is None.
+    `estimate` is the ratio to state if `ratio` is None.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the places where an option's value does best and worst; None if they do not differ clearly.
+    """Return a fact on the cases in which an option's value does best and worst; None if they hardly differ.
 
-    `ratios` has, for each place, the ratio of the value to the option's first value, and a case.
+    `ratios` has, for each size of case, the ratio of the value to the option's first value, and a case.
     """
     if len(ratios) < 2:
         return None

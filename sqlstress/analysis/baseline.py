@@ -1,6 +1,6 @@
 """Check of a report against a stored baseline report, for a gate in CI.
 
-Unlike in an A/B test, the trials of the two reports are not paired. A run is all trials of a case.
+The trials of the two reports are not paired, unlike those of an A/B test. A run is all trials of a case.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of the change that --max-drop allows. A ratio that differs from 1 by less counts as 1."""
+"""A ratio counts as 1 if it differs from 1 by less than this share of --max-drop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class BaselineCheck:
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
-    """Return the result of the check. Raise UsageError if the reports are not comparable.
+    """Return the result of a check of `current` against `baseline`. Raise UsageError if not comparable.
 
     `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse, as a share.
     """
@@ -140,11 +140,11 @@ def _too_many_failed(run: Run) -> str:
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
     """Return the check of one case. Raise UsageError if a run is incomplete or has too few trials.
 
-    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because any of them
-    can fail the check. The verdict pass has the whole ALPHA, because the check passes only if all cases pass.
+    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because a single case
+    can fail the check. The error rate of the verdict pass is ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
-        # In an incomplete case, the completed trials may be the fastest trials, so they are not compared.
+        # The completed trials of an incomplete case may be its fastest trials, so they are not compared.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)
@@ -178,7 +178,7 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
     """Return the logarithm of each trial's figure. Raise UsageError if a trial has no figure.
 
-    A trial without a figure may be the slowest. Without this trial, the case would look better than it is.
+    Such a trial may be the slowest, so without it the case would look better than it is.
     """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:

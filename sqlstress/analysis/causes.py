@@ -1,4 +1,4 @@
-"""Table of the causes of SQLite's failures: facts of a failed statement to cause and cure.
+"""Table of the causes of SQLite's failures, with cures, by the facts of a failed statement.
 
 The extended result code alone rarely names the cause. The time that the statement waited, the busy timeout
 and the state of its transaction do. `diagnose` compares these facts with the table.
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
-"""Stands for the signal SIGBUS, which is not a result code."""
+"""Number, instead of a result code, that means the signal SIGBUS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Rule(NamedTuple):
 
 
 RULES: tuple[Rule, ...] = (
-    # 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
+    # Rules of the result codes 5, SQLITE_BUSY, and 517, SQLITE_BUSY_SNAPSHOT.
     Rule(
         "wal-switch",
         (5,),
@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         "exclusive-mode",
         (5,),
         Facts(waited="the timeout", exclusive=True),
-        "The program sets PRAGMA locking_mode=EXCLUSIVE: the first connection never releases its locks.",
+        "PRAGMA locking_mode=EXCLUSIVE is set: the first connection never releases its locks.",
         "Remove that PRAGMA; no busy timeout helps.",
     ),
     Rule(
@@ -152,8 +152,8 @@ RULES: tuple[Rule, ...] = (
         Facts(waited="the timeout", other_file=True),
         "The transaction held the lock of one attached file and waited for another, while a transaction with"
         " the opposite order, or a long one, held that.",
-        "Lock the files in the same order everywhere: ATTACH them in the same order, and use BEGIN IMMEDIATE,"
-        " which locks all. Or keep the tables in one file.",
+        "ATTACH the files in the same order everywhere and use BEGIN IMMEDIATE, which locks all. Or keep the"
+        " tables in one file.",
     ),
     Rule(
         "held-longer",
@@ -184,7 +184,7 @@ RULES: tuple[Rule, ...] = (
         "A lock of the operating system was not free within the timeout (SQLITE_ENABLE_SETLK_TIMEOUT).",
         "Find the holder (sqlstress watch FILE) and make its transactions shorter.",
     ),
-    # 6, SQLITE_LOCKED.
+    # Rules of the result code 6, SQLITE_LOCKED.
     Rule(
         "shared-cache",
         (6, 262),
@@ -206,13 +206,13 @@ RULES: tuple[Rule, ...] = (
         "A virtual table, such as FTS, was being written by the same connection.",
         "Finish the statement that uses the virtual table first.",
     ),
-    # 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
+    # Rules of the result codes 8, SQLITE_READONLY, and 14, SQLITE_CANTOPEN.
     Rule(
         "moved-database",
         (1032,),
         Facts(),
         "The database file was deleted, moved or replaced while the connection was open.",
-        "Close all connections before the file is replaced; use the backup API or VACUUM INTO for copies.",
+        "Close all connections before you replace the file; copy it with the backup API or VACUUM INTO.",
     ),
     Rule(
         "read-only-recovery",
@@ -226,14 +226,14 @@ RULES: tuple[Rule, ...] = (
         (1544,),
         Facts(),
         "The process may not create the journal in the folder of the database.",
-        "Give it write access to the folder as well as to the file.",
+        "Give it write access to the folder, too.",
     ),
     Rule(
         "read-only-file",
         (8,),
         Facts(),
         "The process may not write to the database file, its -wal or its -shm, or opened it with mode=ro.",
-        "Check owner and permissions of the file, -wal, -shm and the folder, and how the disk is mounted.",
+        "Check the owner and permissions of these files and their folder, and how the disk is mounted.",
     ),
     Rule(
         "dirty-wal",
@@ -265,13 +265,12 @@ RULES: tuple[Rule, ...] = (
         "Check the path as the process sees it, and ulimit -n; remove nolock=1 and vfs=unix-none. immutable=1"
         " opens a file without writers.",
     ),
-    # Lost locks and damage.
+    # Rules of result codes for lost locks and damage.
     Rule(
         "short-read",
         (522,),
         Facts(),
-        "The file, -wal or -shm became shorter under a connection: it was truncated, replaced or deleted,"
-        " often because a process had lost its locks.",
+        "The file, -wal or -shm became shorter under a connection, often because a process lost its locks.",
         "Let no code open, copy or delete these files except one SQLite library in each process. Then run"
         " PRAGMA integrity_check.",
     ),
@@ -305,7 +304,7 @@ RULES: tuple[Rule, ...] = (
         " libraries. A full disk can do it, too.",
         "Use one SQLite library in each process; let no other code open or delete -shm. Check the disk.",
     ),
-    # 10, SQLITE_IOERR, and what the machine lacks.
+    # Rules of the result code 10, SQLITE_IOERR, and of codes for a lack of disk space, memory and so on.
     Rule(
         "lock-failed",
         (2058, 2314, 3594, 3850, 5130),
@@ -339,7 +338,7 @@ RULES: tuple[Rule, ...] = (
         "deleted-journal",
         (2570, 5898),
         Facts(),
-        "The rollback journal could not be deleted: another program had it open or deleted it.",
+        "Another program had the rollback journal open, or deleted it.",
         "Exclude the folder from virus scanners, synchronisation and backups of open files.",
     ),
     Rule(
@@ -356,13 +355,13 @@ RULES: tuple[Rule, ...] = (
         "The disk is full, or the database has reached max_page_count.",
         "Free some space, also for -wal and temporary files; if the WAL is large: sqlstress watch FILE.",
     ),
-    # Races and misuse.
+    # Rules of result codes for races and misuse.
     Rule(
         "lock-race",
         (15,),
         Facts(),
         "Many connections opened or closed the WAL database at the same moment.",
-        "Repeat the statement, and keep a connection open instead of opening one for each call.",
+        "Repeat the statement, and keep connections open.",
     ),
     Rule(
         "schema-changed",
@@ -455,9 +454,9 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(code: int, facts: Facts) -> Diagnosis:
-    """Return the causes of a result code that agree with the facts."""
+    """Return the possible causes of a result code, given the facts of the failed statement."""
     if code == BUSY_SNAPSHOT:
-        facts = replace(facts, waited="at once")  # No timeout applies to it.
+        facts = replace(facts, waited="at once")  # SQLite never waits before this error.
     if code == LOCKED_SHAREDCACHE:
         facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
@@ -467,7 +466,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
             continue
         possible.append(rule)
         if not unknown:
-            break  # The rules below are less specific.
+            break  # Rules further down are less specific.
     return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
 
 
@@ -480,9 +479,10 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code that a number, a name, a message or a line of a log names, or None.
+    """Return the result code in a text: a number, a name, a message or a line of a log. None without a code.
 
-    An extended code goes before a primary code, a name before a number, and both before a message.
+    If a text has several codes, an extended code is preferred to a primary code, then a name to a number, and
+    a number to a message.
     """
     stripped = text.strip()
     if stripped.isdecimal():
@@ -502,7 +502,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the names of the facts of a rule that are unknown; None if a known fact contradicts the rule."""
+    """Return the names of the facts that a rule needs and that are unknown; None if a fact contradicts it."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

@@ -39,14 +39,14 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on the ratio of two rates. Small differences are DIFFERENT if significant."""
+    """Return the verdict on a ratio of rates. A significant difference is DIFFERENT, even if it is small."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
     """Return the logarithms of the rates of a run's first MAX_TRIALS trials.
 
-    Empty if any trial has no rate. Without this trial, the case would look better than it is.
+    Return [] if any trial has no rate: it may be the slowest, so without it the case would look too good.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -59,8 +59,8 @@ def logarithms(run: Run | None) -> list[float]:
 class ComparedTable:
     """Table of the cases that reports share, with differences and compared figures.
 
-    In all methods, `place` is the index of a report in the table, where 0 is the first report, and `row` is
-    the index of a case. "The report" is that with the index `place`.
+    In all methods, `index` is the index of a report (0 is the first report), and `row` is the index of a
+    case. "The report" is the report with the index `index`.
     """
 
     table: DifferencesTable
@@ -72,63 +72,63 @@ class ComparedTable:
     alpha: float = ALPHA
     """Probability that an interval misses the true ratio: ALPHA divided by the number of all intervals."""
 
-    def reasons(self, place: int) -> tuple[str, ...]:
+    def reasons(self, index: int) -> tuple[str, ...]:
         """Return the reasons why ratios of the report to the first report are meaningless, if any."""
-        return tuple(reason for difference in self.differences if (reason := difference.barred[place]))
+        return tuple(reason for difference in self.differences if (reason := difference.barred[index]))
 
-    def shows_ratio(self, place: int) -> bool:
+    def shows_ratio(self, index: int) -> bool:
         """Return whether ratios of the report to the first report are shown; False for the first itself."""
-        return place > 0 and (self.anyway or not self.reasons(place))
+        return index > 0 and (self.anyway or not self.reasons(index))
 
-    def run(self, row: int, place: int) -> Run | None:
+    def run(self, row: int, index: int) -> Run | None:
         """Return the report's run of a case; None if the report does not have the case."""
-        return self.table.parts[place].runs[row]
+        return self.table.parts[index].runs[row]
 
-    def trial(self, row: int, place: int) -> Trial | None:
+    def trial(self, row: int, index: int) -> Trial | None:
         """Return the report's typical trial of a case; None if it is missing, incomplete or wrong."""
-        run = self.run(row, place)
+        run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
-    def rate(self, row: int, place: int) -> float | None:
+    def rate(self, row: int, index: int) -> float | None:
         """Return the report's rate of a case, in transactions, cycles or rows per second; None if unknown."""
-        run = self.run(row, place)
+        run = self.run(row, index)
         return rate_of(run) if run else None
 
-    def ratio(self, row: int, place: int) -> float | None:
-        """Return the report's rate divided by the first report's; None if it is unknown or not shown."""
-        ratio = self.estimate(row, place) if self.shows_ratio(place) else None
+    def ratio(self, row: int, index: int) -> float | None:
+        """Return the report's rate of a case divided by the first report's; None if unknown or not shown."""
+        ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
-    def estimate(self, row: int, place: int) -> Ratio | None:
-        """Return the report's rate divided by the first report's, with an interval; None without both rates.
+    def estimate(self, row: int, index: int) -> Ratio | None:
+        """Return the report's rate of a case divided by the first report's; None without both rates.
 
-        The interval follows from the scatter of the trials. Single trials give no interval. Nor does a case
-        in which a trial has no rate.
+        The ratio has an interval, from the scatter of the trials. There is no interval for single trials, or
+        if any trial has no rate.
         """
-        base, other = (logarithms(self.run(row, part)) for part in (0, place))
+        base, other = (logarithms(self.run(row, part)) for part in (0, index))
         if base and other:
             return unpaired(base, other, 1 - self.alpha)
         # If any trial has no rate, there is no interval.
-        ratio = _quotient(self.rate(row, place), self.rate(row, 0))
+        ratio = _quotient(self.rate(row, index), self.rate(row, 0))
         return None if ratio is None else without_interval(ratio)
 
-    def shape(self, row: int, place: int) -> float | None:
-        """Return the shape of a case in the report; None if its rate or that of one process is unknown."""
+    def shape(self, row: int, index: int) -> float | None:
+        """Return the report's rate divided by its rate with one process; None if either is unknown."""
         alone = self._alone(row)
-        return None if alone is None else _quotient(self.rate(row, place), self.rate(alone, place))
+        return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
     def _alone(self, row: int) -> int | None:
-        """Return the index of the case with one process on the files of case `row`; None if there is none."""
+        """Return the row with one process and the number of files of `row`; None if there is no such row."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of meaningful ratios in the table, which get intervals."""
+        """Return the number of meaningful ratios in the table, each of which has an interval."""
         return sum(
-            self.rate(row, 0) is not None and self.rate(row, place) is not None
-            for place in range(1, len(self.table.parts))
-            if not self.reasons(place)
+            self.rate(row, 0) is not None and self.rate(row, index) is not None
+            for index in range(1, len(self.table.parts))
+            if not self.reasons(index)
             for row in range(len(self.table.keys))
         )
 
@@ -171,35 +171,32 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield a finding on the rates of each later report, compared with those of the first report."""
+    """Yield a finding for each report but the first: its rates compared with those of the first report."""
     table = compared.table
-    for place in range(1, len(table.parts)):
-        # In a sweep, only the row with the most processes of each rate and layout is compared. In other
-        # tables, all rows are compared.
+    for index in range(1, len(table.parts)):
+        # In a sweep over numbers of processes, only the row with the most processes is compared, for each
+        # rate and number of files. In other tables, all rows are compared.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
-            if compared.rate(row, 0) and compared.rate(row, place)
+            if compared.rate(row, 0) and compared.rate(row, index)
         }
         if rows:
-            yield _comparison_finding(compared, place, list(rows.values()))
+            yield _comparison_finding(compared, index, list(rows.values()))
 
 
-def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]) -> Finding:
-    """Return the finding on the rates of one report in these rows, compared with the first report.
-
-    In this function and those below, `place` is the index of the report in the table.
-    """
-    reasons, letters = compared.reasons(place), _letters(compared, place)
+def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]) -> Finding:
+    """Return a finding on the rates of the report `index` in these rows, compared with the first report."""
+    reasons, letters = compared.reasons(index), _letters(compared, index)
     if not reasons:
-        return Finding(sentences.comparison, claims=tuple(_claims(compared, place, rows)))
+        return Finding(sentences.comparison, claims=tuple(_claims(compared, index, rows)))
     if compared.anyway:
-        ratios = _ratios(compared, place, rows)
+        ratios = _ratios(compared, index, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
     # The sentence shows both reports' rates in the last row. The first rate is shown with its unit only
     # if the two units differ.
     (base, base_unit), (rate, unit) = (
-        (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, place)
+        (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, index)
     )
     return Finding(
         sentences.reports_not_comparable,
@@ -212,21 +209,21 @@ def _comparison_finding(compared: ComparedTable, place: int, rows: Sequence[int]
     )
 
 
-def _letters(compared: ComparedTable, place: int) -> dict[str, Any]:
-    """Return the letters of the first report and of the report `place`, such as A and B, as facts."""
-    return {"a": compared.table.parts[0].letter, "b": compared.table.parts[place].letter}
+def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
+    """Return the letters of the first report and of the report `index`, such as A and B, as facts."""
+    return {"a": compared.table.parts[0].letter, "b": compared.table.parts[index].letter}
 
 
-def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict, on those of the rows whose ratio has this verdict."""
-    table, ratios = compared.table, {row: compared.estimate(row, place) for row in rows}
+def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
+    """Yield a claim (conclusion) for each verdict on ratios, with the rows whose ratio has this verdict."""
+    table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
         if not matching:
             continue
-        facts: dict[str, Any] = dict(_letters(compared, place))
+        facts: dict[str, Any] = dict(_letters(compared, index))
         if outcome in (DIFFERENT, TOO_FEW):
-            facts["ratios"] = _ratios(compared, place, matching)
+            facts["ratios"] = _ratios(compared, index, matching)
         elif len(matching) > 1 and not table.sweeps:
             facts["where"] = (f"in {plural(len(matching), 'case')}",)
         else:
@@ -242,19 +239,19 @@ def _claims(compared: ComparedTable, place: int, rows: Sequence[int]) -> Iterato
         yield Claim(outcome, **facts)
 
 
-def _ratios(compared: ComparedTable, place: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of the report `place` in these rows.
+def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
+    """Return the ratios of the report `index` to the first report in these rows, as a fact.
 
-    Only the smallest and the largest, unless the rows are a sweep over numbers of processes.
+    Unless the rows are a sweep over numbers of processes, return only the smallest and the largest ratio.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
-    ratios = [RateRatio(compared.ratio(row, place) or 0.0, compared.table.row_name(row)) for row in rows]
+    ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]
     if not compared.table.sweeps and len(rows) > 1:
         ends = (min(ratios, key=lambda ratio: ratio.times), max(ratios, key=lambda ratio: ratio.times))
         return RateRatios(base_letter, unit, ends, len(rows))
     return RateRatios(base_letter, unit, tuple(ratios))
 
 
-def _unit(compared: ComparedTable, place: int) -> str:
-    """Return the unit of the rates of the report `place`, such as "transactions per second"."""
-    return f"{rate_units_of(compared.table.parts[place].case)} per second"
+def _unit(compared: ComparedTable, index: int) -> str:
+    """Return the unit of the rates of the report `index`, such as "transactions per second"."""
+    return f"{rate_units_of(compared.table.parts[index].case)} per second"

@@ -63,7 +63,7 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report in this table. The others differ only in fields that vary in a table."""
+        """First case of the report in this table. The others differ only in fields that a table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -82,7 +82,7 @@ class DifferencesTable:
     sweeps: bool
     """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether rows of a sweep differ in the number of files. If not, each report has one number of files."""
+    """Whether the number of files is a part of the keys. If not, each report has one number of files."""
     keys: tuple[Key, ...]
     """Key of each row. In a sweep, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
@@ -101,11 +101,10 @@ class DifferencesTable:
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield the tables that the first report shares with any other, in the first report's order.
+    """Yield a table for each table of the first report that has a partner in another report.
 
-    Of each report, the table that differs least from the first report's is chosen. A yielded table has each
-    case that at least two reports have, even if the first report lacks it. Raise UsageError if there are too
-    many tables.
+    The partner in a report is the table that differs least. A yielded table has the cases that at least two
+    reports have, even if the first report lacks them. Raise UsageError if there are too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_partners(first, groups) for groups in others]
@@ -120,10 +119,10 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return each group's partner among another report's groups, by the index of the group.
+    """Return the partner of each group in another report (`others`), by the index of the group.
 
-    The pair of groups with the fewest differing fields is taken first. Raise UsageError if there are too many
-    pairs, which would take more than a second or two to compare.
+    The pair of groups with the fewest differing fields is matched first, then the next pair, and so on. Raise
+    UsageError for more than MAX_TABLE_PAIRS pairs, whose comparison would take seconds.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -132,7 +131,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields of two cases, their settings and their specs that differ."""
+        """Return the number of fields in which two cases, their settings and their specs differ."""
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -151,7 +150,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two objects of one dataclass differ; else nothing."""
+    """Return the names of the fields in which two objects of one dataclass differ; [] for other objects."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -163,12 +162,12 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # If each report has a single layout, and the layouts differ, the user compares layouts. If so, cases with
-    # equal numbers of processes share a row, although their layouts differ.
+    # If each report has one layout (number of files), and these differ, the user compares layouts. If so,
+    # cases with equal numbers of processes share a row, although their layouts differ.
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
-    # If a plan has the same case twice, its first run is used.
+    # If a report has two runs of equal cases, the first run is used.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
     order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
     keys = [key for key in order if sum(key in by_key for by_key in runs) > 1]
@@ -182,7 +181,7 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
-    """Return the function that returns the key of a case of these groups."""
+    """Return the function from a case of these groups to its key. Cases with equal keys share a row."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
@@ -191,7 +190,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def work_fields(case: Case) -> Key:
-        """Return the fields of a case that define its work, without time limits and display options."""
+        """Return the key of a case: its label, the fields that define its work, and `wal_autocheckpoint`."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -200,9 +199,9 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return the figures that published reports may lack, by name, such as the number of processes.
+    """Return the figures that may be unknown in cases of published results, such as the processes.
 
-    A case without such a figure matches cases with any value of the figure.
+    A case in which such a figure is unknown matches cases with any value of the figure.
     """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
@@ -225,7 +224,7 @@ class Difference:
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the known and possible differences between reports, barriers first."""
+    """Return the differences between reports, barriers first. An unknown value counts as a difference."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -233,11 +232,11 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield, for each subject in which reports must be equal, such as the work, the values of the reports."""
+    """Yield an object for each subject in which reports must agree, such as the work, even if they agree."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return the difference in a subject, which `clause` names in a sentence.
+        """Return the object for a subject, with the `values` of the reports. `clause` names it in a sentence.
 
         Ratios of a report are barred if its value or the first report's is unknown, or if the values differ.
         """
@@ -250,7 +249,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), tuple(barred))
 
     yield barrier("work", "the work", [experiment_of(case).activity or case.workload for case in cases])
-    loads = loops = [""] * len(parts)  # loads of different work cannot be compared, so they count as equal
+    loads = loops = [""] * len(parts)  # for different work, a comparison of the loads means nothing
     if len({case.workload for case in cases}) == 1:
         loads = reader_of(cases[0]).loads(cases)
         loops = [experiment_of(case).loop_of(case) for case in cases]
@@ -265,7 +264,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
             listing([*map(digits, part_figures)]) if all(part_figures) else None for part_figures in figures
         ]
         yield barrier(name, figure.label, values if None in values else [""] * len(parts))
-    # If a target is not SQLite, durability is compared on a scale that is the same for all targets.
+    # Durability is compared by SQLite's settings, or on a scale for all targets if any target is not SQLite.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", durabilities)
@@ -322,19 +321,19 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield, for each subject of a remark, such as the driver, the values of the reports, even if equal."""
+    """Yield an object for each subject of a remark, such as the driver, even if the reports agree."""
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else "" for each report, so that no remark is made."""
+        """Return `values` if two known values differ; else equal values (""), so that there is no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return, for each report, the text that `values_of` returns for its SQLite build.
+        """Return a text on the SQLite build of each report, from the function `values_of`.
 
-        The text is "none" if the driver stores nothing (a dry run), and None if the build is unknown.
+        The text is "none" if the driver stores nothing (a dry run). It is None if the build is unknown.
         """
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
@@ -343,7 +342,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, its rows show them
+    one_each = max(map(len, layouts)) == 1  # if a report has several, its rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verified(part) for part in parts])
     yield remark(
@@ -373,7 +372,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verified(part: ComparedPart) -> str:
-    """Return the extent of a report's verification: "every case", "no case", "in part" or "found wrong"."""
+    """Return the extent of verification as text: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -382,7 +381,10 @@ def _verified(part: ComparedPart) -> str:
 
 
 def _settings(parts: Parts) -> Values:
-    """Return, for each report, the effective settings in which reports differ; None if they are unknown."""
+    """Return, for each report, its values of the effective settings in which reports differ.
+
+    None if the settings are unknown; "none" if the driver stores nothing.
+    """
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}
@@ -399,7 +401,7 @@ def _settings(parts: Parts) -> Values:
 def differing_options(reports: Sequence[Report]) -> list[str]:
     """Return the options in which the first cases of reports differ, such as "--synchronous".
 
-    ["command"] if the commands differ. ["--concurrency"] if no option differs.
+    Return ["command"] if the commands differ, and ["--concurrency"] if no option differs.
     """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

@@ -20,12 +20,12 @@ from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 MAX_TAKEN_SHARE = 0.10
 """Largest share of processors or disk that other programs may take in most trials of a case.
 
-Above 0, because work of the operating system for our processes counts as work of other programs.
+It is above 0, because the system's work for our processes counts as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
 """Largest share of processors or disk that other programs may take in a single trial.
 
-Above MAX_TAKEN_SHARE, because the kernel counts in clock ticks, and a few ticks are 0.1 of a short window.
+It is above MAX_TAKEN_SHARE, because a few ticks of the kernel's clock are 0.1 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
 """Largest factor between the costs of a sync before and after a measurement; a larger one is reported."""
@@ -54,7 +54,7 @@ def disturbed(run: Run) -> bool:
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield the disturbances of a group's measurement, each of which puts all its figures in doubt."""
+    """Yield findings on disturbances of a group's measurement. Each puts all its figures in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -62,8 +62,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts a period as stopped at once, but adds the stopped time later. So a short window
-        # may have stopped periods and a stopped time of 0. If so, the finding leaves out the time.
+        # The kernel counts a stopped period immediately, but adds the stopped time later. So a short window
+        # may have stopped periods, but no stopped time. If so, the finding leaves out the time.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
@@ -76,8 +76,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield Finding(sentences.throttled, where=_cases_label(group, hot))
-    # A CPU quota also lengthens the timed syncs. So with a quota, a change of their time may not come from
-    # the disk, and is not reported.
+    # A CPU quota also lengthens the timed syncs. So with a quota, a change of their time is not reported: the
+    # disk may not be the reason.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
         low, high = sorted(changed)
@@ -89,8 +89,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the cost of a sync before and after the measurement, in ns, if it changed; else None.
 
-    The cost is sampled twice before and twice after. Of the samples, the pair (before, after) with the
-    nearest costs counts. The cost changed if they differ by more than a factor of MAX_SYNC_CHANGE.
+    There are up to two samples before and two after. The pair (before, after) with the nearest costs counts.
+    The cost has changed if these differ by more than a factor of MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -110,7 +110,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return the largest shares that other programs took, as facts; empty without a disturbance."""
+    """Return facts on the largest shares that other programs took; empty without a disturbance."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst

@@ -24,8 +24,8 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# With these calls, syncs of folders are not counted: on Windows, SQLite syncs no folder, and on macOS, it
-# syncs folders with a plain fsync.
+# If one of these calls syncs, the syncs of folders are not counted: on Windows, SQLite syncs no folder, and
+# on macOS, it syncs folders with a plain fsync.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
@@ -66,7 +66,7 @@ def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durabi
         return None
     primitive = (sync.primitive if sync else None) or None
     if primitive == "F_FULLFSYNC" and effective.get("fullfsync") != "1":
-        primitive = "fsync"  # F_FULLFSYNC was timed, but without PRAGMA fullfsync SQLite calls fsync
+        primitive = "fsync"  # without PRAGMA fullfsync, SQLite calls fsync, although F_FULLFSYNC was timed
     return Durability(journal, level, primitive)
 
 
@@ -74,12 +74,12 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return a sentence on the syncs of a commit, and on the data that a power failure may still destroy."""
+    """Return a sentence on the syncs of a commit, and on the risk of a power failure."""
     if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
     if durability is None:
-        # If connections to the database have different values of a setting, " / " joins the values.
+        # If connections had different values of a setting, the values are joined by " / ".
         answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
         differing = [
             f"{name} is {answer.replace(' / ', ' or ')}"
@@ -95,7 +95,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
         # failure is no news.
         ""
         if no_journal and durability.syncs
-        else power_failure_risk(durability.journal, durability.level).told,
+        else power_failure_risk(durability.journal, durability.level).effect,
         "fsync leaves it in the drive's cache"
         if durability.syncs and not durability.reaches_the_medium
         else "",
@@ -159,7 +159,10 @@ def version(build: SqliteBuild) -> str:
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, its DURABILITY_OPTIONS that another build lacks; None for an unknown build."""
+    """Return, for each build, those of its DURABILITY_OPTIONS that another build lacks, as text.
+
+    None for an unknown build.
+    """
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 

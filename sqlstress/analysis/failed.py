@@ -17,9 +17,9 @@ from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout from which a failed operation counts as a wait for the whole timeout."""
+"""A failed operation waited for the whole timeout if its time is at least this share of the timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Share of the busy timeout. Operations failed at once if their median time to failure is at most this."""
+"""Operations failed at once if their median time to failure is at most this share of the timeout."""
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
@@ -28,7 +28,7 @@ def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
 
 
 def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> FailureTime | None:
-    """Return the time until operations failed; None if none failed, or no times were recorded.
+    """Return the time until operations failed, as a fact; None if no time was recorded.
 
     `timeout_ms` is the busy timeout in ms; None if it is unknown or differs between connections.
     """
@@ -49,7 +49,7 @@ def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> Fai
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of a kind's operations that failed, by kind with failures, the largest share first."""
+    """Return the failed share of each kind of operation that had failures, the largest share first."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

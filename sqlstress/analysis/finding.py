@@ -9,26 +9,27 @@ P = ParamSpec("P")
 GRAVE, CAUSE, USUAL, ASIDE = range(4)
 """Ranks of sentences, in the order of display.
 
-Wrong or missing data; causes in the user's code; conclusions, such as those on speed; limits of figures.
+GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: limits of
+figures.
 """
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function that is not USUAL."""
 
 
 def grave(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Decorate a sentence function: give its sentences the rank GRAVE."""
+    """Give the findings of a decorated sentence function the rank GRAVE."""
     _RANKS[sentence] = GRAVE
     return sentence
 
 
 def causal(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Decorate a sentence function: give its sentences the rank CAUSE."""
+    """Give the findings of a decorated sentence function the rank CAUSE."""
     _RANKS[sentence] = CAUSE
     return sentence
 
 
 def aside(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Decorate a sentence function: give its sentences the rank ASIDE."""
+    """Give the findings of a decorated sentence function the rank ASIDE."""
     _RANKS[sentence] = ASIDE
     return sentence
 
@@ -62,12 +63,12 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Finding as an English sentence, preceded by the label of its part in brackets if it has a part."""
+        """English sentence, preceded by a label in brackets if the finding is on a part of a table."""
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
     def with_part(self, part: str) -> Finding:
-        """Return a copy of this finding that is labelled with a part of the table."""
+        """Return a copy of this finding with the label of the part of the table that it is on."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
         return finding
@@ -96,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the finding, or a named tuple among its facts, has the fact `unclear`."""
+    """Return whether the fact `unclear` of the finding, or of a named tuple in its facts, is true."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -56,7 +56,7 @@ class Group:
     setting: str = ""
     """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
     parts: tuple[Group, ...] = ()
-    """Groups into which `runs` is split, one for each value of `setting`; empty if it is not split."""
+    """Parts of `runs`, one for each value of `setting`, as groups; empty if the runs are not split."""
 
     def value(self, case: Case) -> str:
         """Return a case's value of `setting`, such as "normal"; "" if there are no parts."""
@@ -65,7 +65,7 @@ class Group:
     def place(self, case: Case) -> str:
         """Return the label of a case: "normal, 8 processes on 1 bucket".
 
-        Only the value ("normal") is named if each value of the option has a single case.
+        If each value of the option `setting` has a single case, the label is only the value: "normal".
         """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
@@ -74,8 +74,8 @@ class Group:
     def places(self, cases: Iterable[Case]) -> str:
         """Return the label of several cases: "synchronous full and synchronous normal with 8 processes".
 
-        Of a value that has all its cases in `cases` (here "full"), the processes are not named. The label of
-        all cases of the group is "every case".
+        If all cases with a value (here "full") are in `cases`, their numbers of processes are left out. The
+        label of all cases of the group is "every case".
         """
         if not self.parts:
             return places(cases)
@@ -92,7 +92,10 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases: "4 and 8 processes", or that of `places` if more varies."""
+        """Return the label of several cases: "4 and 8 processes", if cases differ in nothing else.
+
+        Else return the label from `places`.
+        """
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
@@ -101,7 +104,7 @@ class Group:
     def layout_value_label(self, value: str, layout: int) -> str:
         """Return the label of an option's value, with the number of buckets (`layout`): "full, 20 buckets".
 
-        The number is left out if all cases of the group have the same number.
+        If all cases of the group have one number of buckets, the number is left out.
         """
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
@@ -114,7 +117,7 @@ class Group:
 
     @property
     def met_quota(self) -> bool:
-        """Whether a CPU quota stopped our processes, which may be the cause of a long wait."""
+        """Whether a CPU quota stopped the processes of any run, which can cause long waits."""
         return any(run.met_quota for run in self.runs)
 
     @property
@@ -148,7 +151,7 @@ class Group:
         )
 
     def measured(self) -> Iterator[tuple[Run, Trial]]:
-        """Yield each run that has a valid trial, with its typical valid trial."""
+        """Yield each run that has a valid trial, with its valid trial of median TPS."""
         for run in self.runs:
             if trial := run.valid_median_trial():
                 yield run, trial
@@ -162,9 +165,10 @@ class PairwiseTests:
     """Pairwise tests of runs, by their figures in the passes that the runs share.
 
     The noise of a test comes from the scatter of the two runs' ratio over the passes. `error` is the
-    probability that any result is wrong. Its share BEST is for the choice of the best runs. A caller spends
-    the rest either on the ratios of all pairs (`ratio`), or on the curves of the layouts. The parameter
-    `families` is the number of sets of runs in which a best run is sought.
+    probability that any result is wrong. A part of it, the share BEST, is for the choice of the best runs. A
+    caller uses the other part either for the ratios of all pairs (`ratio`), or for the curves of throughput
+    by number of processes. The parameter `families` is the number of sets of runs in which a best run is
+    sought.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -187,15 +191,15 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`; None if they share too few passes.
+        """Return the ratio of the figures of `other` to those of `base`; None for too few common passes.
 
-        With a probability of at least 1 - `error`, the intervals of all pairs of runs are right.
+        The intervals of all pairs of runs are right at once with a probability of at least 1 - `error`.
         """
         return self._passes.ratio(id(base), id(other))
 
-    # Choice of the best runs. Each run is compared with each other run. The error probability is divided by
-    # the number of other runs. A division by the number of all pairs is not needed, because only the
-    # comparisons with the truly best run must be right (Hsu 1984).
+    # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
+    # best run must be right (Hsu 1984). So the error probability is divided by the number of other runs, and
+    # not by the number of all pairs.
 
     def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
         """Return whether `other` is significantly better than `run`, so that `run` is not the best."""
@@ -205,29 +209,30 @@ class PairwiseTests:
         """Return whether `other` is better by significantly less than the share NEAR, or not at all."""
         return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
 
-    # The curve of a layout (number of files): its throughput by number of processes. The methods test where
-    # the throughput stops rising, and return ratios between runs of the curve.
+    # Curves: the throughput by number of processes, for one number of files (a layout). These methods test
+    # where a curve stops rising, and return ratios between its runs.
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
         """Return whether throughput rises significantly from `run` to `others`, the next larger runs.
 
-        `run` is compared with the first of them, the mean of the first two, and so on, because a mean shows a
-        rise after fewer passes. `layouts` is the number of tested layouts.
+        `run` is compared with the first of `others`, with the mean of the first two, and so on, because a
+        mean shows a rise after fewer passes. `layouts` is the number of tested curves.
         """
         error = self._error * TREND / 2 / layouts / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of `other` / `run`. `bounds` is the number of bounds that must all be
-        right."""
+        """Return an upper bound of the ratio of `other` to `run`.
+
+        `bounds` is the number of such bounds, among which the error probability is divided.
+        """
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
-    def beside(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`; None if they share too few passes.
+    def base_ratio(self, base: Run, other: Run) -> Ratio | None:
+        """Return the ratio of `other` to `base`, for only one such ratio per run; None for too few passes.
 
-        The interval allows for one such ratio per run, not for all pairs, so it is narrower than that of
-        `ratio`.
+        The interval is narrower than that of `ratio`, which allows for the ratios of all pairs.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -237,7 +242,7 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `other` is better by significantly less than the share NEAR, or not at all."""
+        """Return whether `other` is hardly better (see `is_near`), at the error rate of `ratio`."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -252,12 +257,12 @@ MAX_ADVISED_PASSES = 100
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason why tests of runs are unclear, with the number of passes that would suffice."""
+    """Return a fact: the tests are unclear for lack of passes. It has the number of passes that would do."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason why `count` passes are too few. It names `needed` up to MAX_ADVISED_PASSES."""
+    """Return a fact: `count` passes are too few, and `needed` (up to MAX_ADVISED_PASSES) would do."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -268,7 +273,7 @@ def longest_wait_ns(run: Run) -> int:
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return the items in lists by number of files, ascending. `files` returns the number of an item."""
+    """Return lists of the items, by number of files, ascending. `files` returns the number of an item."""
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -295,13 +300,13 @@ class ExperimentReader(Protocol):
 
 
 def reader_of(case: Case) -> ExperimentReader:
-    """Return the presenter of a case's experiment, typed by the methods that conclusions need."""
+    """Return the presenter of a case's experiment: the object that shows its results."""
     reader: ExperimentReader = experiment_of(case).presenter()
     return reader
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the runs in groups whose cases differ only in fields that their experiment varies."""
+    """Return the runs in groups, one for each table. The experiment decides which fields may differ."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -312,9 +317,10 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def _without_foreign_load(run: Run) -> Run:
-    """Return a copy of a run without the load of other programs.
+    """Return a copy of a run without the figures on the load of other programs.
 
-    While a CPU quota stops our processes, other programs can use the processors without disturbing us.
+    These figures mean nothing if a CPU quota stopped our processes: meanwhile, other programs can use the
+    processors without disturbing us.
     """
     return replace(
         run,
@@ -337,7 +343,7 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups whose cases differ in one option only into a new group, with the old groups as parts.
+    """Return the groups, with those merged that differ in one option only. The old groups become parts.
 
     If there are several such options, the option that leaves the fewest groups is chosen.
     """
@@ -359,8 +365,8 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # ERROR is divided by the number of groups. Each merged group also has a comparison of the values of an
-    # option, which counts as another group.
+    # ERROR is divided by the number of groups. In a merged group, the values of the option are also compared,
+    # so it counts as one more group.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -369,7 +375,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _family(group: Group) -> Hashable:
-    """Return a key of the fields of a case that are not traits (the options over which groups may merge)."""
+    """Return a key, equal for groups that may be merged: the fields of a case that are not options."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -385,18 +391,21 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split a family into lists of groups that differ in the option `name` only. `traits` has all options."""
+    """Split groups that may be merged into lists of groups that differ in the option `name` only.
+
+    `traits` has the options of each group of the family, as text by name.
+    """
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
-    # Groups with different drivers may have different options, because each target (SQLite, PostgreSQL) has
-    # its own. Such groups get into the same list if they agree in the options that all groups have.
+    # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if the groups
+    # differ in the driver, only the options that all groups have must agree.
     common = set.intersection(*map(set, traits)) if name == "driver" else set().union(*traits)
     for group, values_by_name in zip(family, traits, strict=True):
         other_traits = tuple(
             sorted((key, value) for key, value in values_by_name.items() if key != name and key in common)
         )
-        # Rows of two groups with the same values of all options would have equal labels. So the second of
-        # these groups gets a list of its own.
+        # If two groups agree in all options, their rows would have equal labels. So the second group gets a
+        # list of its own.
         labels = (other_traits, values_by_name.get(name))
         lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
         seen_labels.add(labels)

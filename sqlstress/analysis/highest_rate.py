@@ -26,7 +26,7 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 ERROR = 0.01
 """Maximum probability that a window counts as saturated although it kept up with its rate."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-"""Share of the operations that are faster than a percentile, by its name."""
+"""Share of operations that are faster than a percentile, by name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations that are slower than a percentile, for a window to be judged by it."""
 MAX_LATE_SHARE = 0.5
@@ -45,9 +45,9 @@ def promise_clause(promise: Promise) -> str:
 
 
 def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that is judged by bounds with these names.
+    """Return the minimum number of operations with which a window can be judged by these bounds.
 
-    A name is a percentile, such as "p99", or "max".
+    The name of a bound is a percentile, such as "p99", or "max".
     """
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
@@ -62,7 +62,7 @@ def latency_at(latency: Latency | None, name: str) -> float | None:
 
 
 def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the names of the broken bounds and other faults of a window; empty if it kept the promise."""
+    """Return the bounds that a window broke, and its other faults; empty if it kept the promise."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -95,7 +95,8 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 def margin(trial: Trial, promise: Promise) -> float:
     """Return the logarithm of a window's largest ratio of a latency to the promised bound.
 
-    At most 0 if the window kept the promise. At least MAX_MARGIN for the faults FAILURES, FULL and NOTHING.
+    The margin is at most 0 if the window kept the promise, else above 0. For the faults FAILURES, FULL and
+    NOTHING, it is at least MAX_MARGIN.
     """
     faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -128,7 +129,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the lower median of a latency figure ("p99" or "max") over the judged windows, in ns."""
+        """Return the (lower) median of a latency figure, "p99" or "max", over the judged windows, in ns."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -146,12 +147,12 @@ def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
 
 
 def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
-    """Return the highest rate that keeps the promise and the lowest rate that breaks it, if known."""
+    """Return the answer of a search: the highest rate that keeps the promise, the lowest that breaks it."""
     return answer(_windows(tried_rates(report, search)))
 
 
 def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
-    """Return the margins of the judged windows, by rate. Rates without a judged window are left out."""
+    """Return the margins of the judged windows, by rate, for rates with a judged window."""
     windows: dict[int, list[float]] = {}
     for tried_rate in rates:
         if tried_rate.margins:
@@ -160,7 +161,7 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether an answer is final: it has both rates, or even 1/s breaks the promise."""
+    """Return whether an answer is final: both rates are known, or even a rate of 1/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
@@ -175,7 +176,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the highest rate that keeps the promise, or on its bounds if it is unknown."""
+    """Return the finding on the highest rate that keeps the promise, as far as it is known."""
     windows, promise_text = _windows(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
@@ -191,7 +192,7 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate that most windows kept, and the lowest that most did not keep, as facts."""
+    """Return facts: the highest rate that kept the promise in most windows, and the lowest that did not."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {
@@ -212,7 +213,7 @@ def _longer(search: LimitSearch) -> str:
 
 
 def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
-    """Yield the numbers of windows that were not judged, by reason."""
+    """Yield findings on the numbers of windows that were not judged, by reason."""
     reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
         yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)

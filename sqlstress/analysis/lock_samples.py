@@ -20,15 +20,15 @@ _FEW = 2
 
 
 def share(samples: int, of: int) -> float:
-    """Return `samples` divided by the number of all samples, `of`; 0 if there are none."""
+    """Return the share of samples: `samples` divided by `of`, the number of all; 0 if there are none."""
     return samples / of if of > 0 else 0.0
 
 
 def share_error(samples: int) -> float:
     """Return the half-width of the 95% interval of a share of 0.5, where it is widest; 1.0 without samples.
 
-    The formula is for independent random times. Our samples, one at a random time in each of many equal
-    intervals, are at least as exact.
+    The formula is for samples at independent random times. Our samples are at least as exact: each is at a
+    random time within one of many equal intervals.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 

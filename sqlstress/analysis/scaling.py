@@ -27,9 +27,9 @@ MAX_REPORTED_GAIN = 1.0
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the throughput of a group: its best runs, and the growth with buckets and processes.
+    """Yield findings on throughput: the best runs, and the growth with buckets and with processes.
 
-    Nothing if all runs have the same numbers of processes and buckets. Nothing at a fixed rate, where the
+    Yield nothing if all runs have equal numbers of processes and buckets, or at a fixed rate, where the
     throughput is the requested rate.
     """
     runs = _comparable_runs(group)
@@ -55,13 +55,13 @@ def throughput_findings(group: Group) -> Iterator[Finding]:
 
 
 def _comparable_runs(group: Group) -> list[Run]:
-    """Return the runs of a group that can be compared; empty if neither processes nor buckets vary."""
+    """Return the runs that can be compared; [] if their numbers of processes and buckets are all equal."""
     runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return the curve of each layout, by number of buckets in ascending order."""
+    """Return a curve (throughput by processes) for each number of buckets, in ascending order."""
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
@@ -69,8 +69,8 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
     """Return the finding on the best runs.
 
-    If several runs lead, it states the lowest and the highest median. The highest alone would mislead,
-    because it is not significantly above the others.
+    If several runs lead, the finding states the lowest and the highest of their medians: the highest is not
+    significantly above the others.
     """
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
@@ -89,9 +89,9 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput of a layout by number of processes, with tests of its shape.
+    """Throughput by number of processes, for one number of buckets, with tests of the shape of this curve.
 
-    `layouts` is the number of tested layouts, among which the error probability is divided.
+    `layouts` is the number of tested curves, among which the error probability is divided.
     """
 
     def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
@@ -107,7 +107,8 @@ class Curve:
     def less(self) -> list[Run]:
         """Runs at the start of the curve from which throughput rises significantly with more processes.
 
-        The tests run in a fixed order up to the first failure, so each may use the whole error probability.
+        The tests run in a fixed order and end at the first failure, so each may use the whole error
+        probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -120,8 +121,8 @@ class Curve:
     def enough(self) -> Run:
         """Run with the smallest number of processes beyond which any gain is significantly less than NEAR.
 
-        The gain is relative to the best run with at most this number of processes. Numbers are tested in
-        descending order up to the first that is not enough. If none is enough, this is the last run.
+        The gain is relative to the best run with at most this number of processes. The tests go down from the
+        largest number to the first number that is not enough. If no number is enough, this is the last run.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -134,7 +135,7 @@ class Curve:
     def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
         """Return an upper bound of the ratio of any of the `later` runs to `run`.
 
-        `bases` is the number of runs for which the caller needs such a bound.
+        `bases` is the number of runs for which the caller computes such a bound.
         """
         return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
 
@@ -147,7 +148,7 @@ class Curve:
         if enough is runs[-1]:
             return self._unclear(less, first)
         best = tested.best(runs)
-        after = ((run, tested.beside(run, best)) for run in runs if _count(run) > _count(best))
+        after = ((run, tested.base_ratio(run, best)) for run in runs if _count(run) > _count(best))
         fallen = [
             run for run, ratio in after if verdict(ratio, NEAR) == DIFFERENT and ratio and ratio.is_above
         ]
@@ -156,15 +157,15 @@ class Curve:
             enough=_count(enough),
             share=NEAR,
             most=_count(fallen[-1]) if fallen else None,
-            fall=tested.beside(best, fallen[-1]) if fallen else None,
+            fall=tested.base_ratio(best, fallen[-1]) if fallen else None,
             unclear=None if enough is first else _count(first),
         )
 
     def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
         """Return the finding that it is unclear whether throughput rises beyond the run `first`.
 
-        The gain's upper bound is stated if it is at most MAX_REPORTED_GAIN. Throughput rises from the runs in
-        `less`.
+        Throughput rises from the runs in `less`. The finding states the upper bound of a gain beyond `first`
+        if the bound is at most MAX_REPORTED_GAIN.
         """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
@@ -182,7 +183,7 @@ def _count(run: Run) -> int:
 
 
 def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield the scaling finding of each curve. Layouts with equal findings share one sentence."""
+    """Yield the scaling finding of each curve. Curves with equal findings share one sentence."""
     by_finding: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:
@@ -193,14 +194,15 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 
 
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
-    """Return the throughput of a layout divided by that of the base layout, as a fact.
+    """Return a fact: the throughput on `layout` buckets divided by that of the curve `base`.
 
-    Both have the largest number of processes that they share. None without such runs, or with too few passes.
+    The runs with the largest common number of processes are compared. Return None without such runs, or for
+    too few passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
     base_run = base_runs[_count(common[-1])] if common else None
-    ratio = curve.tested.beside(base_run, common[-1]) if base_run else None
+    ratio = curve.tested.base_ratio(base_run, common[-1]) if base_run else None
     if ratio is None:
         return None
     return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
@@ -213,7 +215,7 @@ MIN_FAIRNESS_CHANGE = 0.05
 
 
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield the significant changes of the longest wait and of fairness with the number of buckets.
+    """Yield a finding on significant changes of longest wait and fairness with the number of buckets.
 
     The fewest and the most buckets are compared, at the largest number of processes on both.
     """
@@ -233,7 +235,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return the significant changes of the longest wait and of fairness, as facts.
+    """Return facts on the significant changes of longest wait and fairness from `base` to `other`.
 
     `error` is the probability of a wrong result, half for each test.
     """
@@ -280,7 +282,7 @@ MIN_FAIRNESS = 0.9
 LONG_WAIT_NS = NS_PER_S
 """A longer wait, in ns, is reported as starvation if it is also unusual (see UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the median latency of a case's slowest kind of operation. A longer wait is unusual."""
+"""A wait is unusual if it exceeds this multiple of the median latency of the slowest kind of operation."""
 
 
 def is_fairness_known(case: Case) -> bool:
@@ -293,8 +295,8 @@ def starvation(
 ) -> Iterator[Finding]:
     """Yield a finding if the processes' shares of the operations were uneven, or a wait was long.
 
-    `remedy` returns advice for the affected cases. Nothing at a fixed rate, where shares depend on chance,
-    and a wait includes the time in the queue.
+    `remedy` returns advice for the affected cases. Yield nothing at a fixed rate, where shares depend on
+    chance, and a wait includes the time in the queue.
     """
     if group.case.rate:
         return
@@ -303,11 +305,11 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Shares must be uneven in every pass, because uneven shares in a single pass may be an accident.
+        # Uneven shares in a single pass may be an accident, so they must be uneven in every pass.
         shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        # The wait is compared with the median of the slowest kind of operation.
+        # A wait is unusual compared with the slowest kind of operation, so take its median.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
         if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL_MULTIPLE * usual_ns):
@@ -332,7 +334,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 
 
 MIN_ACHIEVED_SHARE = 0.99
-"""Share of the due operations. A case that did significantly less is saturated."""
+"""A case is saturated if it did significantly less than this share of the due operations."""
 _DEVIATIONS = 3.0
 """Significant shortfall, in standard deviations of independent arrivals, with too few windows to test."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
@@ -351,9 +353,9 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. The number of operations under way when a window opens or
-    closes depends on chance. The scatter of several windows shows this effect (Student's t). With too few
-    windows, the shortfall must exceed _DEVIATIONS.
+    `error` is the probability of a wrong SATURATED. By chance, more or fewer operations are under way when a
+    window opens or closes. The scatter of several windows shows the size of this effect (Student's t). With
+    too few windows for this test, the shortfall must exceed _DEVIATIONS standard deviations.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

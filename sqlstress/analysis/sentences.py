@@ -531,7 +531,7 @@ _SUSPICIONS = {
     "insert-on-old-data": (
         "{cause} of a race: {name} reads {table}, and inserts into it in another transaction. {steps} Another"
         " process can write in between: a count, a limit or a next number is then wrong. Read after BEGIN "
-        "IMMEDIATE, or use INSERT ... SELECT; a UNIQUE index refuses equal values."
+        "IMMEDIATE, or use INSERT ... SELECT; a UNIQUE index refuses equal values, but OR IGNORE hides that."
     ),
     "double-claim": (
         "{cause} of a double claim: {name} looks for a row in {table}, and changes it in another transaction."
@@ -556,6 +556,22 @@ _SUSPICIONS = {
         "{name} reads {table} outside of the transaction that writes it. {steps} SQLite computes the new "
         "value, so no update is lost. But if the code checks first what it has read, such as a limit, repeat"
         " the condition in the WHERE of the write, or read after BEGIN IMMEDIATE."
+    ),
+    "decision-on-old-data": (
+        "{cause} of a decision on old data: {name} checks what it has read, and writes {table} in another "
+        "transaction. {steps} Another process can change what was checked in between. Read it again after "
+        "BEGIN IMMEDIATE."
+    ),
+    "mixed-view": (
+        "{cause} of a mixed view: {name} reads two files in a DEFERRED transaction, and in WAL mode the "
+        "snapshot of each file begins with its first read. {steps} Another process can write both in between."
+        " Use BEGIN IMMEDIATE, or keep the tables in one file."
+    ),
+    "expired-lease": (
+        "{cause} of work done twice: {name} claims a row of {table} for a limited time, and later writes it "
+        "without a check of the claim. {steps} When the time is over, another process can claim the row, too."
+        " Compare the claim's owner or time in the WHERE of the write, look at its row count, and do the work"
+        " in the transaction of that write."
     ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
@@ -1027,7 +1043,7 @@ def wal_growth(
     if kind in _WAL_GROWTH:
         return f"{grew} Of these, {percent(checkpointed)} {_WAL_GROWTH[kind]}"
     return (
-        f"{grew} A long reader or a large transaction caused it, and has ended: at the end "
+        f"{grew} Readers or a large transaction caused it, and have ended: at the end "
         f"{plural(live_frames, 'frame')} of the file's {size(end_bytes)} were in use. The space is reused; "
         "wal_checkpoint(TRUNCATE) or journal_size_limit shrinks the file."
     )

@@ -101,6 +101,6 @@ def interruption(report: Report) -> Finding:
 
 
 def called(reports: tuple[Report, ...]) -> str | None:
-    """Return the name of the kind of the first study in these reports; None if no report has a study."""
+    """Return the label of the first study in these reports, such as "a hunt"; None without a study."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

@@ -29,36 +29,41 @@ def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | Non
     `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for its default, 0 for
     never.
     """
-    if wal.most_frames <= LARGE_FACTOR * (autocheckpoint or AUTOCHECKPOINT):
-        return None
-    if wal.frames < _HALF * wal.most_frames:
-        return REUSED
-    if wal.most_checkpointed >= _HALF * wal.most_frames:
-        return OVERLAP
-    return UNCOPIED if autocheckpoint == 0 else SNAPSHOT
+    return wal_growth_kind(
+        file_frames=wal.most_frames,
+        live_frames=wal.frames,
+        copied=wal.most_checkpointed / max(1, wal.most_frames),
+        normal_frames=LARGE_FACTOR * (autocheckpoint or AUTOCHECKPOINT),
+        is_automatic=autocheckpoint != 0,
+    )
 
 
 def wal_growth_kind(
     *,
     file_frames: float,
     live_frames: int,
-    checkpointed: int,
-    longest_read_s: float,
-    without_gap_s: float,
+    copied: float,
+    longest_read_s: float | None = None,
+    without_gap_s: float | None = None,
     normal_frames: int = LARGE_FRAMES,
+    is_automatic: bool = True,
 ) -> str | None:
     """Return the kind of growth of a WAL; None if it did not grow, or the figures show no kind.
 
-    `file_frames` is the room of the file; up to `normal_frames` it did not grow. `checkpointed` is the number
-    of live frames that were copied. `longest_read_s` is the duration of the longest read of an old snapshot,
-    and `without_gap_s` the longest time in which some process always read.
+    `file_frames` is the number of frames that fit in the file. A file of up to `normal_frames` did not grow.
+    `copied` is the share of the live frames that a checkpoint has copied, from 0 to 1. `longest_read_s` is
+    the duration of the longest read of an old snapshot, and `without_gap_s` the longest time in which some
+    process always read; None if nothing observed the readers. `is_automatic` is whether SQLite makes
+    checkpoints by itself.
     """
     if file_frames <= normal_frames:
         return None
     if live_frames < _HALF * file_frames:
         return REUSED
+    if longest_read_s is None or without_gap_s is None:
+        return OVERLAP if copied >= _HALF else SNAPSHOT if is_automatic else UNCOPIED
     if longest_read_s >= LONG_S:
         return SNAPSHOT
-    if checkpointed < _HALF * live_frames:
+    if copied < _HALF:
         return UNCOPIED
     return OVERLAP if without_gap_s >= LONG_S else None

@@ -89,7 +89,7 @@ def layouts(counts: Sequence[int]) -> str:
 
 
 def amount(case: Case) -> str:
-    """Return the measured amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
+    """Return a text on the amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
         return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
@@ -99,7 +99,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return the handling of locks as text: limit and means of waiting, and a server's isolation level."""
+    """Return a text on the wait for locks: its limit and means, and the isolation level of a server."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -109,7 +109,7 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets", or its name if these numbers are fixed."""
+    """Return the label of a case: "8 processes on 20 buckets", or the case's name if these are fixed."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
@@ -158,9 +158,9 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
+    """Return a text on processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
 
-    Numbers of buckets with the same numbers of processes share an item.
+    Numbers of buckets that have equal numbers of processes are named together.
     """
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
@@ -220,7 +220,7 @@ def loss(ratio: float, metric: str) -> float:
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return the shown and the largest possible change for the worse: "no drop shown, up to 69% possible".
+    """Return a text on the change for the worse: "no drop shown, up to 69% possible".
 
     `worst` and `best` are the bounds of the ratio of the figures; None if there are too few trials.
     """

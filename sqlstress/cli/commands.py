@@ -50,17 +50,17 @@ OTHER_COMMANDS = {
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Import string and line for `--help` of each command that belongs to no experiment."""
+"""Commands that belong to no experiment: import string, and line in the list of commands."""
 
 
 def summaries() -> dict[str, str]:
-    """Return the line on each command for the list of commands, by name of the command."""
+    """Return the lines of the list of commands in `sqlstress --help`, by name of the command."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
 def _suggest_command(word: str) -> str:
-    """Return " Did you mean ...?" with the command that takes a file such as `word`, or ""."""
+    """Return " Did you mean ...?" if `word` is a file that a command takes, else ""."""
     command_of_suffix = {".toml": "run"}
     command_of_suffix |= {
         suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
@@ -75,7 +75,7 @@ class LazyGroup(click.Group):
     """Command group that imports a command when it is called. Without a command, the default one runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # During shell completion `args` lacks the incomplete word, which may be a command.
+        # During shell completion, `args` lacks the word at the cursor, which may become a command.
         no_command = not args and not ctx.resilient_parsing
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
@@ -104,7 +104,7 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        if incomplete.startswith("-"):  # an option without a command belongs to the default command
+        if incomplete.startswith("-"):  # without a command, options are those of the default command
             default = self.get_command(ctx, DEFAULT)
             assert default
             with click.Context(default, ctx, DEFAULT, resilient_parsing=True) as context:
@@ -154,7 +154,7 @@ def cli() -> None:
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the command that measures an experiment, by the name of the command."""
+    """Return the click command `name`, which measures an experiment."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -185,14 +185,14 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its options itself, given in `values`, and return the exit code."""
+    """Run a study whose options (`values`) the study itself parses, and return the exit code."""
     # Imported only when needed, so that errors in options are reported without delay.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
 
     request = study.parse_request(set_options(values), read_options)
     if study.observes_only:
-        return running.look_on(request)
+        return running.observe(request)
     session = MeasuringSession(request.cases, running.directory, False, command_line())
     return running.measure(request.study, session, strict=request.strict)
 
@@ -213,11 +213,11 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
 
 Made = Callable[[str], click.Command]
-"""Function from the name of an experiment to the variant of a command for it."""
+"""Function from the name of an experiment to the variant of a command that measures the experiment."""
 
 
 class ExperimentCommand(GroupedCommand):
-    """Command for the default experiment. Its variant runs if the arguments name another experiment."""
+    """Command on the default experiment, or on the experiment that the arguments name: `limit sql a.sql`."""
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -241,7 +241,10 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator for a command of one experiment. `made` returns variants for others."""
+    """Return a decorator that turns a function into a command that measures an experiment.
+
+    `made` returns the variant of the command for another experiment, given its name.
+    """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
     return click.command(cls=GroupedCommand, **settings)
@@ -253,7 +256,10 @@ def other_experiments() -> str:
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
-    """Return the experiment that `words` names, else the default experiment, and the words without it."""
+    """Return the name of the experiment in a command line's words, and the words without the name.
+
+    Return the default experiment if the words name none.
+    """
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         index += 1 if _is_complete(words[index], made) else 2
@@ -263,7 +269,7 @@ def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
 
 
 def _is_complete(word: str, made: Made) -> bool:
-    """Return whether the option `word` needs no further word: it is a flag, or `word` contains its value."""
+    """Return whether the option `word` is a flag or contains its value, so that no value follows."""
     if "=" in word if word.startswith("--") else len(word) > 2:
         return True
     params = [param for name in windowed_commands() for param in made(name).params]
@@ -272,7 +278,7 @@ def _is_complete(word: str, made: Made) -> bool:
 
 
 def short_names(files: Sequence[Path]) -> list[str]:
-    """Return short names of files, each different: the name without suffix, preceded by folders if needed."""
+    """Return short, different names of files: without suffix, preceded by folders if needed."""
     paths = [file.absolute() for file in files]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
@@ -282,9 +288,9 @@ def short_names(files: Sequence[Path]) -> list[str]:
 
 
 def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
-    """Return the options in a list of words, by name, with unparsed values.
+    """Return the unparsed values of the options in a list of words, by option name.
 
-    `where` is the option that contains the words, such as --a; a UsageError begins with it.
+    `where` is the option that contains the words, such as --a. Messages of UsageError begin with `where`.
     """
     expected = list(options)
     command = click.Command(where, params=click_options(expected), add_help_option=False)
@@ -321,7 +327,7 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _report_error("stopped.", Interrupted.exit_code)
     except SystemExit:
-        return 0  # click raises it if the reader of the help closed the pipe
+        return 0  # click raises SystemExit if the program that reads our help closed the pipe
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             return _report_error(
@@ -335,6 +341,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error as one line, without escape sequences, then `read_on`, and return `code`."""
+    """Print an error as one clean line, followed by the text `read_on`, and return `code`."""
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

@@ -34,7 +34,7 @@ class _CompletedParameter(click.Parameter):
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return completions of a value, or of the last item of a list."""
+        """Return the possible completions of a value; for a list, of its last item."""
         from click.shell_completion import CompletionItem
 
         option = self.option
@@ -53,11 +53,11 @@ class _CompletedParameter(click.Parameter):
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Parts of metavars (names of values in `--help`) of options whose value is a file."""
+"""Metavars, or parts of metavars, of options whose value is a file. A metavar names a value in `--help`."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return the item that makes the shell complete files or folders; empty for values of another metavar."""
+    """Return the item that makes the shell complete files or folders; [] if the metavar is for neither."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -65,7 +65,7 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Parameter of click for one of our options, under a heading of `--help`. Its value stays unparsed."""
+    """Parameter of click for one of our options, with a heading in `--help`. The value stays unparsed."""
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -85,7 +85,7 @@ class HeadedOption(_CompletedParameter, click.Option):
 
 
 class HeadedArgument(_CompletedParameter, click.Argument):
-    """Parameter of click for one of our positional arguments. REST takes all words from its first word on."""
+    """Parameter of click for one of our positional arguments, which takes one word or several."""
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -106,7 +106,7 @@ RUNNING = "Running"
 class GroupedCommand(click.Command):
     """Command whose `--help` shows the main options first, and the others under their headings.
 
-    Positional words are errors, except for those of a HeadedArgument.
+    A positional word that no HeadedArgument takes is an error.
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
@@ -115,13 +115,13 @@ class GroupedCommand(click.Command):
         self._main = main
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # Extra words are allowed here, to reject them below with better advice. If the user writes an option
-        # before the name of a command, for example, that name is an extra word of the default command.
+        # click allows extra words here, so that we can reject them below with better advice. For example, if
+        # the user writes an option before the name of a command, this name is an extra word.
         ctx.allow_extra_args = True
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            # For some options of other experiments, an experiment states the reason why it lacks them.
+            # An experiment has texts on the reasons why it lacks some options of other experiments.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
             reason = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
             message = (
@@ -157,7 +157,10 @@ class GroupedCommand(click.Command):
 
 
 def _suggested_names(ctx: click.Context) -> list[str]:
-    """Return the options to suggest for a mistyped option; without a command, also those of `sqlstress`."""
+    """Return the names of options that may be meant by a mistyped option of the command in `ctx`.
+
+    If the command line names no command, the options of `sqlstress` itself are included.
+    """
     arguments, contexts = ctx.find_root().obj, [ctx]
     if arguments and arguments[0].startswith("-"):
         contexts.append(ctx.find_root())
@@ -167,7 +170,7 @@ def _suggested_names(ctx: click.Context) -> list[str]:
 
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
-    """Return the error message for an unknown option. It suggests longer or similar options of `known`."""
+    """Return the error message for an unknown option, with similar options from `known`."""
     if text := REMOVED.get(word.lstrip("-")):
         return text
     longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
@@ -191,7 +194,7 @@ def _advise_on_word(word: str, ctx: click.Context) -> str:
 
 
 def with_options(options: Iterable[Option]) -> Callable[[C], C]:
-    """Return a decorator that puts our options before the existing parameters of a command."""
+    """Return a decorator that adds our options to a click command, before its other parameters."""
 
     def add(command: C) -> C:
         new_options = list(options)
@@ -203,7 +206,7 @@ def with_options(options: Iterable[Option]) -> Callable[[C], C]:
 
 
 def click_options(options: Iterable[Option]) -> list[click.Parameter]:
-    """Return the parameters of click for our options."""
+    """Return our options as parameters of click."""
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
@@ -251,14 +254,14 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add the options for files and for the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options that A/B tests and searches lack, because they make too many databases to keep them."""
+"""Options of sweeps, by name of the parameter, that A/B tests and searches lack."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and for the display, except those in `without`.
 
-    `saves` is given for a study without cases. The help text of -o then begins with `saves`, and lists only
-    the formats that need no figures of cases.
+    For a study without cases, `saves` is the beginning of the help text of -o, and -o has only the formats
+    that need no figures of cases.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -273,7 +276,7 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the user set, unparsed, by name, such as "busy-timeout"."""
+    """Return the unparsed values of options that the user set, by option name, such as "busy-timeout"."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
@@ -291,7 +294,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove the options for files and for the display from the values, and return them."""
+        """Remove the options for files and for the display from the values, and return these options."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
@@ -301,7 +304,7 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study and return the exit code. With `strict`, a study without an answer fails."""
+        """Run a study and return the exit code. If `strict`, a study without an answer is a failure."""
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -309,14 +312,14 @@ class RunOptions(NamedTuple):
         watching = watcher(self._shows_progress and sys.stderr is not None and sys.stderr.isatty())
         return measure(study, opening, saver, watching, strict=strict)
 
-    def look_on(self, asked: ObservationRequest) -> int:
+    def observe(self, request: ObservationRequest) -> int:
         """Run a study that observes other programs, show their state, and return the exit code."""
         from sqlstress.cli.measure import command_line, measure, moment_observer
         from sqlstress.cli.outputs import Saver
 
         saver = Saver.of(self.outputs, self.github, self.quiet, self.details, DOCUMENTS)
-        shown = moment_observer(self._shows_progress and saver.prints, asked.plain)
-        return measure(asked.study, asked.opens(command_line()), saver, shown)
+        shown = moment_observer(self._shows_progress and saver.prints, request.plain)
+        return measure(request.study, request.opens(command_line()), saver, shown)
 
     @property
     def _shows_progress(self) -> bool:
@@ -327,7 +330,7 @@ class RunOptions(NamedTuple):
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan
 
-        # Some formats need figures of cases, which the result of a study lacks.
+        # A study such as a crash test has no figures of cases, which some formats need.
         formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
         study, session = study_of_plan(plan, self.directory, self.keep, command_line(), self.keep_going)
         return self.measure(study, session, formats)

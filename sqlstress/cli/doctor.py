@@ -24,7 +24,7 @@ LONGEST_PID = 10
 
 
 def _common_help(name: str) -> str:
-    """Return the help text, with the default, of an option of COMMON."""
+    """Return the help text of the option `name` of COMMON, with its default."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -91,12 +91,16 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process id or a file, and return the exit code."""
+    """Print the SQLite libraries of a program, given as a process id or a file. Return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
-    is_process = program.isdecimal() and len(program) <= LONGEST_PID and not Path(program).exists()
-    builds = builds_of_process(int(program)) if is_process else builds_of_program(Path(program))
+    is_file = Path(program).exists()
+    is_process = program.isdecimal() and len(program) <= LONGEST_PID and not is_file
+    if is_process:
+        builds = builds_of_process(int(program))
+    else:
+        builds = builds_of_program(Path(program if is_file else shutil.which(program) or program))
     for build in builds:
         bug = " WARNING: it can lose commits (WAL-reset bug)." if has_wal_reset_bug(build.version) else ""
         title = f"SQLite {build.version or 'of unknown version'} (source of {build.source_date})"
@@ -105,13 +109,15 @@ def _show_builds(program: str) -> int:
         print_text(
             "WARNING: several SQLite libraries in one process. On one file they drop each other's locks."
         )
-    if not builds:
-        print_text(f"No SQLite in {'process ' if is_process else ''}{program}.")
+    if not builds and is_process:
+        print_text(f"No SQLite in process {program}.")
+    elif not builds:
+        print_text(f"No SQLite in {program}. If it loads a library: start it, and give its process id.")
     return FINE
 
 
 def _hunt(driver: str, directory: Path) -> int:
-    """Try for 10 s to make a driver's SQLite lose commits, and print the result. Return the exit code."""
+    """Hunt for 10 s for lost commits in a driver's SQLite, and print the result. Return the exit code."""
     from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
@@ -123,7 +129,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver other than `driver`: its library, its server at `address`, or the error."""
+    """Yield a line on each driver except `driver`: its library, its server (at `address`), or an error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

@@ -38,8 +38,8 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` opens the session of the study, and `watching` yields the observer of its progress. With
-    `strict`, it is also a problem if the study gave no definite answer.
+    `opening` opens the session of the study, and `watching` yields the observer of its progress. If `strict`
+    is true, a study without a definite answer is a problem, too.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -92,18 +92,18 @@ class Bar(Observer):
         try:
             self._bar.refresh()
         except OSError:
-            pass  # the terminal was closed, but the measurement can continue
+            pass  # without the terminal, the measurement can continue
 
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an observer that draws a progress bar if `visible`, and removes it at the end."""
+    """Yield an observer. If `visible`, it draws a progress bar, which is removed at the end."""
     if not visible:
         yield Observer()
         return
     from tqdm import tqdm
 
-    # The default lock of tqdm is one of multiprocessing, which prints a warning about it after a killed run.
+    # By default, tqdm makes a lock of multiprocessing, which prints a warning after a killed run.
     tqdm.set_lock(RLock())
     with tqdm(
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
@@ -111,19 +111,19 @@ def watcher(visible: bool) -> Iterator[Observer]:
         yield Bar(bar)
 
 
-# Display of `sqlstress watch`, which observes another program. A moment is the state of the observed program
-# at a time: `page` returns it as several lines, and `line` as a single line.
+# Display of `sqlstress watch`, which observes other programs. The method `moment` shows their current state:
+# its parameter `page` returns the state as several lines, and `line` as a single line.
 
 
 class LinePrinter(Observer):
-    """Observer that prints a line each time the state of other programs was read, without buffering."""
+    """Observer that prints the state of other programs as a line each time, for pipes and `--plain`."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         print_text(line())
 
 
 class PagePrinter(Observer):
-    """Observer that draws the state of other programs as a page, over the last page, on a terminal."""
+    """Observer that draws the state of other programs as a page on a terminal, over the previous page."""
 
     def __init__(self) -> None:
         self._clear = ""
@@ -141,9 +141,10 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield an observer that shows other programs as pages or, if `plain` or without a terminal, as lines.
+    """Yield an observer that shows the state of other programs; it shows nothing unless `wanted`.
 
-    Unless `wanted`, it shows nothing."""
+    The state is a page that is redrawn. If `plain`, or without a terminal, each state is a line.
+    """
     if not wanted:
         yield Observer()
     elif plain or sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":

@@ -22,7 +22,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted, SqlstressError, Us
 from sqlstress.options.parsing import suggestion
 from sqlstress.report import Report, to_json, write_atomically
 from sqlstress.report.document import MAX_BYTES, STDOUT, is_stdout, is_stream, remove_unfinished, try_creation
-from sqlstress.show.formats import BESIDE, FORMATS, NAMED_FORMATS
+from sqlstress.show.formats import FORMATS, NAMED_FORMATS, SECOND_FILES
 from sqlstress.system.files import path_length_note, reason, short_path
 
 Tell = Callable[[str], None]
@@ -32,9 +32,9 @@ _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa:
 
 
 def print_text(text: str, end: str = "\n") -> None:
-    """Print on standard output, in the characters of its encoding. A closed pipe is no error.
+    """Print a text on standard output. Characters that its encoding lacks are replaced.
 
-    Raises EnvironmentFailure for other failures, such as a full disk.
+    A closed pipe is no error. Raises EnvironmentFailure for other failures, such as a full disk.
     """
     if sys.stdout is None:
         raise EnvironmentFailure(f"{CLOSED}.")
@@ -42,8 +42,8 @@ def print_text(text: str, end: str = "\n") -> None:
         try:
             click.echo(text + end, nl=False)
         except UnicodeEncodeError:
-            # The encoding of standard output lacks a character, as an old code page of Windows does. Bars
-            # made of block characters become digits.
+            # The encoding of standard output, such as an old code page of Windows, lacks a character. The
+            # block characters of bars become digits, and other missing characters become "?".
             encoding = sys.stdout.encoding
             plainer = (text + end).translate(_PLAINER).encode(encoding, "replace").decode(encoding)
             click.echo(plainer, nl=False)
@@ -54,7 +54,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page, with colours if the terminal shows them. Raises EnvironmentFailure on failure."""
+    """Print a page on standard output, with colours on a terminal. Raises EnvironmentFailure on failure."""
     from sqlstress.show.text import coloured
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -63,7 +63,7 @@ def print_page(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a line on standard error, if that is possible."""
+    """Print a line on standard error; do nothing if that fails."""
     with suppress(OSError):
         click.echo(text, err=True)
 
@@ -76,17 +76,20 @@ class Output:
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports, also to the format's second file, if any. Raises EnvironmentFailure on failure."""
+        """Write reports to the file, and to the second file if the format has one.
+
+        Raises EnvironmentFailure on failure.
+        """
         self.write(FORMATS[self.format](*reports))
-        if self.beside is not None:
-            write_atomically(self.beside, BESIDE[self.format][1](*reports))
+        if self.second_path is not None:
+            write_atomically(self.second_path, SECOND_FILES[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write a text in the format of this output. Raises EnvironmentFailure on failure."""
+        """Write a text to this output. Raises EnvironmentFailure on failure."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with their names if the format has them. Raises EnvironmentFailure on failure."""
+        """Write reports, with their names if the format shows names. Raises EnvironmentFailure on failure."""
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -102,18 +105,17 @@ class Output:
         return is_stdout(self.path)
 
     @property
-    def beside(self) -> Path | None:
-        """Path of a format's second file: "tps-latency.json" for "tps.json"; None for one file."""
-        if self.format not in BESIDE:
+    def second_path(self) -> Path | None:
+        """Path of the second file, such as "tps-latency.json"; None if the format has only one file."""
+        if self.format not in SECOND_FILES:
             return None
-        return self.path.with_name(f"{self.path.stem}{BESIDE[self.format][0]}{self.path.suffix}")
+        return self.path.with_name(f"{self.path.stem}{SECOND_FILES[self.format][0]}{self.path.suffix}")
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Return the outputs for all values of -o.
+    """Return the outputs for all values of -o, and remove unfinished files of killed runs in their folders.
 
-    Unfinished files of killed runs are removed from the folders of the outputs. Raises UsageError for an
-    invalid value, and EnvironmentFailure if standard output is needed but closed.
+    Raises UsageError for an invalid value, and EnvironmentFailure if standard output is needed but closed.
     """
     outputs = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in outputs) > 1:
@@ -130,13 +132,16 @@ def use_stdout(outputs: Sequence[Output]) -> bool:
     return any(output.is_stdout for output in outputs)
 
 
-def beside(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts other than the report, on a stream without a report."""
+def text_printer(outputs: Sequence[Output]) -> Tell:
+    """Return the function that prints texts other than the report, on a stream without the report."""
     return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
-    """Return the output for one value of -o. Raises UsageError, also for a file that cannot be written."""
+    """Return the output for one value of -o.
+
+    Raises UsageError if the value is invalid, or if the file cannot be written.
+    """
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
         output = Output(prefix, Path(rest))
@@ -150,7 +155,7 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
                 "End the name with one of them, or write FORMAT:FILE."
             )
         output = Output(suffix, Path(text))
-    if output.beside and output.is_stdout:
+    if output.second_path and output.is_stdout:
         raise UsageError(f"-o {text!r}: {output.format} writes two files. Give the name of the first.")
     if output.path != STDOUT:
         _check(text, output.path)
@@ -158,7 +163,7 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 
 
 def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file `path` surely cannot be written. `text` is the value of -o."""
+    """Raise UsageError if the file `path` cannot be written. `text` is the value of -o, for the message."""
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
@@ -184,14 +189,14 @@ def _check(text: str, path: Path) -> None:
 
 
 def _refusal_of_folder(target: Path) -> str:
-    """Return the reason why no file can be created in the folder of `target`, or ""."""
+    """Return the reason why no file can be created in the folder of `target`; "" if one can."""
     try:
         try_creation(target)
     except PermissionError:
         problem = f"no permission to create files in this folder{_permissions(target.parent)}"
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return ""  # the disk is full now, but there may be space when the report is written
+            return ""  # the disk is full, but may have space when the report is written
         problem = reason(error)
     else:
         return ""
@@ -199,7 +204,7 @@ def _refusal_of_folder(target: Path) -> str:
 
 
 def _permissions(path: Path) -> str:
-    """Return the permissions of a path: " (-rw-r--r--)"; "" on Windows."""
+    """Return the permissions of a path for a message: " (-rw-r--r--)"; "" if unknown, as on Windows."""
     with suppress(OSError):
         if os.name == "posix":
             return f" ({stat.filemode(path.stat().st_mode)})"
@@ -207,7 +212,7 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: a stream, or the folder and, if it exists, the file."""
+    """Return the paths that must be writable: a stream itself, or a file's folder and the existing file."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
@@ -223,7 +228,7 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 @dataclass(frozen=True, slots=True)
 class SaveStep:
-    """Output of reports for a step of a job in GitHub Actions."""
+    """Output of reports to a step of a GitHub Actions job: the step's summary, and annotations."""
 
     summary: Path
     """File to which summaries are appended."""
@@ -233,20 +238,23 @@ class SaveStep:
 
     @classmethod
     def here(cls, tell: Tell = print_text) -> SaveStep:
-        """Return the step in which this process runs. Raises UsageError outside of GitHub Actions."""
+        """Return the output to the current step. Raises UsageError outside of GitHub Actions."""
         name = os.environ.get(VARIABLE)
         if not name:
             raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Print annotations of reports, and append a summary. Raises EnvironmentFailure on failure."""
+        """Print annotations on the problems of reports, and append a summary of the reports.
+
+        Raises EnvironmentFailure on failure.
+        """
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
 
     def show(self, annotations: Iterable[str], summary: str) -> None:
-        """Print annotations, and append a Markdown summary. Raises EnvironmentFailure on failure."""
+        """Print `annotations`, and append `summary`, in Markdown. Raises EnvironmentFailure on failure."""
         for line in annotations:
             self.tell(line)
         try:
@@ -300,7 +308,7 @@ class Saver:
         details: bool,
         formats: Collection[str] = FORMATS,
     ) -> Saver:
-        """Return the saver for the options -o, --github, --quiet and --details, before the measurement.
+        """Return the saver for the values of the options -o, --github, --quiet and --details.
 
         Raises UsageError for invalid options, and EnvironmentFailure if standard output is closed and would
         be the only output.
@@ -309,8 +317,8 @@ class Saver:
         if sys.stdout is None and not quiet:
             if not parsed_outputs and not github:
                 raise EnvironmentFailure(f"{CLOSED}. Save the report with -o report.json.")
-            quiet = True  # the report goes only to files and to GitHub
-        tell = print_error if sys.stdout is None else beside(parsed_outputs)
+            quiet = True  # the report is saved to files or GitHub, so standard output is not needed
+        tell = print_error if sys.stdout is None else text_printer(parsed_outputs)
         terminal = None if quiet or use_stdout(parsed_outputs) else Terminal(details)
         step = SaveStep.here(tell) if github else None
         return cls(parsed_outputs, terminal, step, None if quiet else tell)
@@ -321,10 +329,10 @@ class Saver:
         self._save(self._files, report)
 
     def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
-        """Write the final report to outputs that can be written only once: terminal, pipes, devices, GitHub.
+        """Write the final report to the outputs that can be written only once.
 
-        If an output failed and no JSON file has the report, a copy goes to the temporary folder.
-        `kept_folder` is the folder of kept databases, or None.
+        These are the terminal, pipes, devices and GitHub. If an output failed and no JSON file has the
+        report, save a copy in the temporary folder. `kept_folder` is the folder of kept databases, or None.
         """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
@@ -334,7 +342,7 @@ class Saver:
             except SqlstressError as error:
                 self.problem = error
         self._save(self._step, report)
-        # All other formats can be made from a JSON file.
+        # If a JSON file has the report, the user can make the other formats from it.
         kept = any(output.format == "json" for output in self._files if output not in self._lost)
         if self._lost and not kept:
             self._rescue(report)
@@ -357,9 +365,9 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """If the block raises KeyboardInterrupt, raise Interrupted, which names the written files.
+        """Replace a KeyboardInterrupt from the block by Interrupted, with the names of the written files.
 
-        After the block, signals to stop are ignored, because only the final messages remain to be printed.
+        After the block, stop signals are ignored, because only the final messages are still to be printed.
         """
         # Imported here, because commands that only show reports do not need this module.
         from sqlstress.system.interrupt import ignore_stop_signals
@@ -372,13 +380,13 @@ class Saver:
             raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
-        """Write the report to some outputs. The last error is stored in `problem`."""
+        """Write the report to these outputs. If some fail, keep the last error in `problem`."""
         for output in outputs:
             try:
                 output.save(report)
             except SqlstressError as error:
                 self.problem = error
-                if not isinstance(output, SaveStep):  # without a summary, no report is lost
+                if not isinstance(output, SaveStep):  # a missing summary loses no report
                     self._lost.add(output)
                 continue
             if isinstance(output, Output):
@@ -386,7 +394,7 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Save the report as JSON in the temporary folder, and name this file in `problem`."""
+        """Save the report as JSON in the temporary folder, and add the name of the file to `problem`."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

@@ -13,7 +13,7 @@ import click
 from sqlstress.analysis.differences import LETTERS
 from sqlstress.cli.commands import short_names
 from sqlstress.cli.common_options import details_option, github_option, output_option
-from sqlstress.cli.outputs import SaveStep, beside, parse_outputs, print_page, print_text, use_stdout
+from sqlstress.cli.outputs import SaveStep, parse_outputs, print_page, print_text, text_printer, use_stdout
 from sqlstress.errors import UsageError
 from sqlstress.report import read
 from sqlstress.report.document import without_gc
@@ -34,7 +34,7 @@ def report(files: tuple[Path, ...], outputs: tuple[str, ...], github: bool, deta
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs)
-    step = SaveStep.here(beside(targets)) if github else None
+    step = SaveStep.here(text_printer(targets)) if github else None
     if len(files) > 1 and any(target.format in SINGLE_REPORT_FORMATS for target in targets):
         raise UsageError("a JSON file holds one report. Give one FILE, or choose another format.")
     reports = [read(path) for path in files]
@@ -56,12 +56,15 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths, each folder replaced by its JSON files. Raises UsageError for an empty folder."""
+    """Return the paths, with each folder replaced by its JSON files.
+
+    Raises UsageError for a folder with no JSON file, or with too many.
+    """
     return tuple(file for path in paths for file in (_reports_in(path) if _is_folder(path) else [path]))
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for an invalid path, which fails when it is read."""
+    """Return whether a path is a folder; False for an invalid path (the error follows when it is read)."""
     try:
         return path.is_dir()
     except OSError:
@@ -69,8 +72,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _reports_in(folder: Path) -> list[Path]:
-    """Return the JSON files below a folder, sorted. Raises UsageError for none or too many."""
-    # The search ends at the first file too many, because the user may give the root of a file system.
+    """Return the JSON files below a folder, sorted. Raises UsageError if there are none or too many."""
+    # Stop after the first file too many, because the folder may be the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
         raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
@@ -119,12 +122,12 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
 
+    targets = parse_outputs(outputs, COMPARISON_FORMATS)
+    reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(
             f"compare takes 2 to {len(LETTERS)} reports, not {len(files)}. Give JSON files or a folder."
         )
-    targets = parse_outputs(outputs, COMPARISON_FORMATS)
-    reports = [read(file) for file in files]
     for first, second in combinations(files, 2):
         if first.samefile(second):
             raise UsageError(f"{str(second)!r:.200} is given twice. Give each report once.")

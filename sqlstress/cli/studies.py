@@ -23,7 +23,7 @@ from sqlstress.cli.common_options import (
     with_options,
 )
 from sqlstress.cli.measure import command_line
-from sqlstress.cli.outputs import SaveStep, beside, parse_outputs, print_error, print_page, use_stdout
+from sqlstress.cli.outputs import SaveStep, parse_outputs, print_error, print_page, text_printer, use_stdout
 from sqlstress.engine.session import MeasuringSession
 from sqlstress.errors import UsageError
 from sqlstress.options.dsn import NAME as DSN
@@ -92,7 +92,7 @@ def ab_command(experiment: str) -> click.Command:
 
 
 def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the unparsed options of A and B by name. Raises UsageError if there is nothing to compare."""
+    """Return the unparsed options of A, and those of B. Raises UsageError if there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
@@ -104,7 +104,10 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Return the options in the text of --a or --b. Raises UsageError for an invalid text."""
+    """Return the unparsed options that the text of --a or --b contains (`name` is a or b).
+
+    Raises UsageError for an invalid text.
+    """
     try:
         words = shlex.split(gate.get(name, ""))
     except ValueError as error:
@@ -119,7 +122,7 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the object that starts the measurement of both arms, each with its Python interpreter.
+    """Return the object that opens the bench: for this Python, or for those of --python-a and --python-b.
 
     Raises UsageError for a connection string of a server together with --python-a.
     """
@@ -197,7 +200,7 @@ def check(
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs, CHECK_FORMATS)
-    step = SaveStep.here(beside(targets)) if github else None
+    step = SaveStep.here(text_printer(targets)) if github else None
     request = parse_options(_SHARED, set_options(given))
     metric, max_drop = request["metric"], request["max-drop"]
     result = checked_against(read(baseline), read(current), metric, max_drop)

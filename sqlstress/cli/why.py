@@ -40,7 +40,10 @@ def explain_code(code: Sequence[str], after: str | None) -> int:
 
 
 def _lines(code: int, waited_s: float | None) -> list[str]:
-    """Return the answer for a result code after a wait in seconds, in two to six lines."""
+    """Return the answer in two to six lines: causes of a result code, and cures.
+
+    `waited_s` is the time that the statement waited, in seconds; None if unknown.
+    """
     facts = facts_of_wait(waited_s)
     diagnosis = diagnose(code, facts)
     title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
@@ -66,12 +69,12 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return at most `limit` causes with their cures, the likeliest (the most general rule) first."""
+    """Return up to `limit` causes with cures, the likeliest (the cause with the most general rule) first."""
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from the wait of a statement, in seconds; None if unknown."""
+    """Return the facts that follow from the time that a statement waited; no facts if it is None."""
     if waited_s is None:
         return Facts()
     return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")

@@ -42,7 +42,10 @@ STOP_S = GRACE_S + 3 * POLL_S
 
 
 def security_of(address: str) -> distributed.Security:
-    """Return Dask's security settings. Raises UsageError for a malformed or an unprotected address."""
+    """Return Dask's security settings for a scheduler's address.
+
+    Raises UsageError if the address is malformed, or if the connection would be unprotected.
+    """
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
             f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine. "
@@ -53,7 +56,10 @@ def security_of(address: str) -> distributed.Security:
 
 @contextmanager
 def connected(address: str) -> Iterator[distributed.Client]:
-    """Yield a client of Dask. Raises UsageError like `security_of`, EnvironmentFailure without an answer."""
+    """Yield a connected client of Dask.
+
+    Raises UsageError as `security_of` does, and EnvironmentFailure if the scheduler does not answer.
+    """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
     try:
@@ -82,7 +88,10 @@ async def _probe(address: str, security: distributed.Security) -> None:
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the instructions for all hosts: the plan's text with a seed, and a folder. Raises UsageError."""
+    """Return the instructions for each host: the plan's text with a seed, and a folder.
+
+    Raises UsageError for an invalid plan.
+    """
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
@@ -114,8 +123,9 @@ class Fleet:
     def start(self, workers: dict[str, Any], order: dict[str, str]) -> None:
         """Start a measurement on each machine.
 
-        `workers` has the result of `job.identity`, or its exception, by address of the Dask worker. The order
-        is not an argument of the tasks: Dask logs arguments, and a plan may contain a password.
+        `workers` has the result of `job.identity`, or its exception, by address of the Dask worker. `order`
+        has the instructions. Tasks read the order from the scheduler, not from an argument: Dask logs
+        arguments, and a plan may contain a password.
         """
         self._order.set(json.dumps(order), timeout=ANSWER_S)
         call = call_of_job(f"measure({self.name!r})")
@@ -158,7 +168,7 @@ class Fleet:
         self.report(f"{host.name}: saved in {file}" + (f"; exit code {code}: {complaint}" if code else ""))
 
     def lose(self, name: str, reason: str) -> None:
-        """Report and count a host that sends no result."""
+        """Print the `reason` why a host sends no result, and count the host as failed."""
         self.codes.append(FAILURE)
         self.report(f"{name}: {reason}")
 
@@ -214,7 +224,10 @@ def measure_fleet(
 
 
 def call_of_job(call: str) -> str:
-    """Return a call of a function in `job` as text: pickled code works with only one version of Python."""
+    """Return `call`, a call of a function in `job`, as Python source that imports `job`.
+
+    A function would be pickled, and pickled code works with only one version of Python.
+    """
     return f"__import__('sqlstress.cluster.job', fromlist=['job']).{call}"
 
 

@@ -40,7 +40,7 @@ _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENB
 
 
 def identity() -> tuple[str, str]:
-    """Return the name of this host, and an id of its machine that all its containers share."""
+    """Return the name of this host, and an id of the machine. Containers on a machine return one id."""
     name = socket.gethostname()
     with suppress(OSError):
         return name, Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -51,7 +51,7 @@ def main() -> None:
     """Measure the plan in the first line of standard input; stop if standard input ends.
 
     Standard input also ends if the Dask worker is killed. The report goes to standard output. This process
-    binds the port, so that it stays taken as long as the measurement runs.
+    binds the port itself, so that the port stays taken as long as the measurement runs.
     """
     order = json.loads(sys.stdin.buffer.readline())
     ended, measuring = threading.Event(), threading.Event()
@@ -83,12 +83,15 @@ def take_turn(turn: socket.socket, port: int) -> bool:
 
 
 def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
-    """Stop the measurement when standard input ends: first as Ctrl-C does, after GRACE_S by force."""
+    """Wait for the end of standard input, then stop this process: first as Ctrl-C does, later by force.
+
+    `ended` is set at the end of standard input, and the stop waits for `measuring`.
+    """
     with suppress(OSError):
         while os.read(0, 1):
             pass
     ended.set()
-    measuring.wait()  # An earlier interrupt would leave files behind.
+    measuring.wait()  # An interrupt before the measurement would leave files behind.
     if sys.platform == "win32":
         _thread.interrupt_main()
     else:
@@ -118,7 +121,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard to its end; return its exit code. Raises EnvironmentFailure if it has to stop."""
+    """Run a guard (the measuring process); return its exit code. Raises EnvironmentFailure on a stop."""
     # The guard has its own process group, so that no signal to the Dask worker reaches the measurement.
     guard = subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
@@ -128,7 +131,7 @@ def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], e
     )  # fmt: skip
     assert guard.stdin
     try:
-        with suppress(OSError):  # The guard has died; its standard error says why.
+        with suppress(OSError):  # A guard that has died reports the reason on its standard error.
             guard.stdin.write(json.dumps(order).encode() + b"\n")
             guard.stdin.flush()
         while guard.poll() is None:
@@ -153,7 +156,7 @@ class HeartbeatMonitor:
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the fleet was stopped, or the client sends no heartbeat any more."""
+        """Raise EnvironmentFailure if the client stopped the fleet, or sent no heartbeat for SILENT_S."""
         now, beat = self._clock(), self._last
         with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()

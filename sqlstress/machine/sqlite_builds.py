@@ -53,8 +53,10 @@ def builds_of_program(path: Path) -> list[Build]:
     """Return the SQLite library in a file, as a list. Raises UsageError if the file is unreadable."""
     try:
         build = build_in(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {str(path)!r}: {error}.") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {str(path)!r:.200}: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise UsageError(f"cannot read {str(path)!r:.200}: {error}.") from error
     return [build] if build else []
 
 

@@ -198,7 +198,7 @@ def _durability(facts: MachineFacts) -> Iterator[Warning]:
             context = "in WAL mode" if journal == "wal" else f"with a {journal.upper()} journal"
             yield Warning(
                 "durability",
-                f"synchronous={synchronous.upper()} {context}: {danger.told}. Choose --synchronous "
+                f"synchronous={synchronous.upper()} {context}: {danger.effect}. Choose --synchronous "
                 f"{danger.cure}.",
             )
 

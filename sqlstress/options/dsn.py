@@ -71,7 +71,7 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line, without secrets in connection strings, even nested ones."""
+    """Return the words of a command line, with all connection strings redacted, also within other words."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
@@ -87,7 +87,7 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _redact_nested(word: str) -> str:
-    """Return a word that contains several words, such as "--a=--dsn ...", without secrets."""
+    """Return a word with its connection strings redacted. A word such as "--a=--dsn ..." contains several."""
     name, is_given, value = word.partition("=")
     if not is_given or " " in name:
         name, is_given, value = "", "", word
@@ -100,9 +100,8 @@ def _redact_nested(word: str) -> str:
 def _parse(text: str) -> dict[str, str]:
     """Return the parts of a connection string, by keyword of libpq. Raises ValueError if it is invalid."""
     if _URL.match(text):
-        # libpq takes the first @ for the end of the password, and the first / for the end of the host. A
-        # second @, or a / before it, means that the password contains one, and libpq would take a part of it
-        # for the host.
+        # For libpq, the first @ ends the password, and the first / ends the host. So if there is an @ or a /
+        # before the last @, it belongs to the password, and libpq would use a part of the password as host.
         before_host, _, _ = text.partition("://")[2].rpartition("@")
         if "@" in before_host or "/" in before_host:
             raise _unquoted()
@@ -118,7 +117,7 @@ def _parse(text: str) -> dict[str, str]:
 
 
 def _unquoted() -> ValueError:
-    """Return the error for an invalid connection string, which is not quoted."""
+    """Return the error for an invalid connection string. The message does not quote the string."""
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"

@@ -84,8 +84,8 @@ def option(
     """Return a dataclass field that is an option, with the option's parsed default.
 
     `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
-    field has no default, because code that makes a case always sets it. `unsaid` is the value of the field in
-    a report without the field, if it is not the option's default.
+    field has no default, because all code that makes a case sets the field. `unsaid` is the value that a
+    report without the field means, if this is not the option's default.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -98,7 +98,7 @@ def option(
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the options of a dataclass, by name of the field. Other fields are left out."""
+    """Return the options of a dataclass by field name. Fields that are no options are left out."""
     return {
         item.name: replace(option, name=option.name or item.name.replace("_", "-"))
         for item in fields(cls)
@@ -111,7 +111,7 @@ def has_default(item: Field[Any]) -> bool:
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names, or all. Raises KeyError for an unknown name."""
+    """Return the options with these names; all options without names. Raises KeyError for an unknown name."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 

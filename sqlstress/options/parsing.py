@@ -1,7 +1,7 @@
 """Parsers of option values. The values come from the command line, as strings, or from TOML.
 
 Each parser raises ValueError, whose message states the problem and the remedy, without a full stop. Parsers
-of lists return a tuple, keep the order and drop repeated values.
+of lists return a tuple in the given order, without repeated values.
 """
 
 from __future__ import annotations
@@ -177,12 +177,15 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations in seconds. They need a unit, because most are given in milliseconds."""
+    """Return a parser of durations, which returns seconds. A value needs a unit: most are milliseconds."""
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations in seconds, up to a day. More than `most_bare_s` seconds need a unit."""
+    """Return a parser of durations up to a day, which returns seconds.
+
+    A number without a unit means seconds, and may be at most `most_bare_s`.
+    """
 
     def parse(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -233,7 +236,7 @@ def ranges(most: int) -> Parse:
 
 
 def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
-    """Return a parser of lists of numbers up to `most`. The texts are for errors.
+    """Return a parser of lists of numbers up to `most`. The str parameters are parts of error messages.
 
     The pattern `item` matches a range, with a group for each end, and perhaps one for the step.
     """

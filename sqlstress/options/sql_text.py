@@ -23,9 +23,9 @@ class Dialect(NamedTuple):
     pattern: re.Pattern[str]
     """Pattern of any token. The name of the group that matches is the kind of the token."""
     quotes: str
-    """Characters that open a quoted text. As a token of the kind other, they show a text that never ends."""
+    """Characters that open a quoted text. A token of kind "other" with such a character never ends."""
     body: re.Pattern[str]
-    """Pattern of the beginning of a statement with semicolons in it up to END, such as CREATE TRIGGER."""
+    """Beginning of a statement that may contain semicolons before its END, such as CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""
@@ -34,7 +34,7 @@ class Dialect(NamedTuple):
 
 
 def _pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of any token, given the patterns in which dialects differ."""
+    """Return the pattern of any token. The parameters are the patterns in which dialects differ."""
     return re.compile(
         rf"""(?P<space>\s+|--[^\n]*|{comment})
         |(?P<quoted>{quoted})

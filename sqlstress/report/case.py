@@ -40,7 +40,7 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
 ARRIVAL_SPACINGS = ("poisson", "even")
-"""Distances between due times: random (Poisson, as of operations of independent users), or equal."""
+"""Spacings of due times: random (a Poisson process, like operations of independent users), or even."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class Arrivals:
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return a copy of these arrivals with the rate `rate`, in operations per second."""
+        """Return a copy of this rule with another `rate`, in operations per second."""
         return replace(self, rate=rate)
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEEP_JOURNAL_MODE = "kept"
-"""Value of `journal_mode` that means: sqlstress keeps the mode that the user's program set."""
+"""Value of `journal_mode` if sqlstress keeps the mode that the user's program set."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
@@ -163,7 +163,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return a dataclass field: the option that selects, from the names `targets`, the targets to compare."""
+    """Return a dataclass field for the option that selects targets to compare from `targets`."""
     return option(
         choices(*targets),
         None,
@@ -175,12 +175,12 @@ def target_option(targets: Sequence[str]) -> Any:
 
 
 def anyway_option() -> Any:
-    """Return a dataclass field: the option that allows a load on a server on another machine."""
+    """Return a dataclass field for the option that allows a load on a server on another machine."""
     return option(switch, False, SERVER, "Allow a server that is not on this machine.", flag=True)
 
 
 def isolation(value: Any) -> str:
-    """Return an isolation level of ISOLATIONS, also in SQL's spelling. Raise ValueError for others."""
+    """Parse an isolation level of ISOLATIONS, which may be spelled as in SQL. Raise ValueError for others."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -319,10 +319,10 @@ class Case:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as plain data, with `spec` at the top level or below the experiment's key."""
+        """Return the case as data for JSON. Fields of `spec` are at the top level or below the spec's key."""
         common = plain_fields(self, without="spec")
         if self.server is None:
-            del common["server"]  # most cases have no server, and older versions had no such key
+            del common["server"]  # the key was added later, and most cases do not need it
         experiment, spec = format_of(self.workload), to_plain(self.spec)
         if experiment.key is None:
             return {**common, **spec}
@@ -331,7 +331,10 @@ class Case:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Case:
-        """Return a case. Raise InvalidField for wrong data, and UsageError for unsupported values."""
+        """Return the case of a JSON object. Raise InvalidField if a field is wrong.
+
+        Raise UsageError if this version does not support a value, such as an unknown driver.
+        """
         values = read_fields(cls, found, without="spec")
         workload, driver = values.get("workload", DEFAULT), values.get("driver", target.DEFAULT)
         if workload not in EXPERIMENTS:
@@ -370,7 +373,7 @@ class Case:
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
 """Options that cases of all experiments have, by name, with the defaults of the experiment kv."""
-# The default None means that a random seed is drawn, so that each measurement makes other random choices.
+# Without a seed, each measurement draws a random seed, so that it makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
@@ -392,9 +395,10 @@ DEFAULT_TEXT = "default"
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that distinguish a case from others in its table, as text, by option.
+    """Return texts of the values that distinguish a case from other cases of a table, by option name.
 
-    These are the name of the case if it has one, else the driver, the settings, and the experiment's options.
+    These are the name of the case if it has a name, else the driver, the settings and the experiment's
+    options.
     """
     if case.name:
         return {"name": case.name}
@@ -408,13 +412,13 @@ def layout(case: Case) -> str:
 
 
 def _option_texts(part: Any) -> dict[str, str]:
-    """Return the values of an object whose fields are options, as text, by the name of the option."""
+    """Return the values of an object whose fields are options, as text, by option name."""
     options = options_of(cast(Any, type(part)))
     return {option.name: words(getattr(part, field)) for field, option in options.items()}
 
 
 def words(value: Any) -> str:
-    """Return an option's value as on the command line: on, 0.5, full, foreign_keys=on; or DEFAULT_TEXT."""
+    """Return an option's value as on the command line, such as "on" or "0.5"; DEFAULT_TEXT for None."""
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

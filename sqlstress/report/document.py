@@ -50,8 +50,8 @@ from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import lock, path_length_note, read_text, reason, retry_while_denied, short_path
 from sqlstress.version import __version__
 
-# JSON text of plain data (dicts, lists, strings, numbers, booleans, None). Each value has its own line. A
-# list of numbers, or of rows of numbers, has a single line.
+# JSON text of plain data (dicts, lists, strings, numbers, booleans, None). Each value has a line of its own,
+# but a list of numbers, or of rows of numbers, has a single line.
 #
 # `json.dumps` with indentation runs in Python. Without indentation it runs in C, which is ten times as fast.
 # Most of a report is lists of numbers and of rows of numbers, so the C code writes each of these lists, on
@@ -70,7 +70,7 @@ def json_text(plain: Any) -> str:
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Write the JSON text of a value with the function `put`. `line` is a newline and the indentation."""
+    """Pass the JSON text of a value to `put`, piece by piece. `line` is a newline and the indentation."""
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -148,7 +148,7 @@ class Report:
     """Results of studies without cases, such as a crash test, by the name of their experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as plain data. The key of each item of `results` is defined by its experiment."""
+        """Return the report as data for JSON. The format of a study defines the key of its result."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -160,7 +160,7 @@ class Report:
 
     @classmethod
     def from_plain(cls, found: Mapping[str, Any]) -> Report:
-        """Return a report from plain data. Raise InvalidField if the data does not fit."""
+        """Return the report of a JSON object. Raise InvalidField if a field is wrong."""
         values, results = jsonable.read_fields(cls, found, without="results"), {}
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -178,7 +178,7 @@ class Report:
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn garbage collection off in the block. A report has millions of lists, which it would visit."""
+    """Turn off garbage collection in the block: it would visit the millions of lists of a report."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -189,15 +189,15 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text, with additional keys and values `more`, which readers ignore."""
+    """Return a report as JSON text, with the additional items `more`, which readers of reports ignore."""
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Return the report of a JSON text. Unknown keys are ignored.
+    """Return the report that a JSON text contains. Unknown keys are ignored.
 
-    Raise UsageError, with a single short line, if the text is no report of this major version.
+    Raise UsageError, with a one-line message, if the text is no report of this major version.
     """
     try:
         if text.count('"') > 2 * MAX_TEXTS:
@@ -211,7 +211,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return the report saved in a file. Raise UsageError, with the file's name, if it cannot be read."""
+    """Return the report in a file. If this fails, raise UsageError with the name of the file."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -233,7 +233,7 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Commands and options that version 0.2.0 removed, by the key of their results in a trial or a report."""
+"""Commands and options that version 0.2.0 removed, by the key of their results in JSON."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
@@ -249,15 +249,15 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list that a JSON object has at a key; an empty list if there is none."""
+    """Return the list at a key of a JSON object; an empty list if there is no list."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
 
 def _check(plain: Any) -> None:
-    """Check the format version and the number of runs before the conversion, which takes time and memory.
+    """Check the format version and the number of runs of JSON data before it is converted.
 
-    Raise ValueError if it is no report or too large. Raise UsageError for another major version of the
+    Raise ValueError if the data is no report, or too large. Raise UsageError for another major version of the
     format, or for results of a removed command.
     """
     version = plain.get("format_version") if isinstance(plain, dict) else None
@@ -279,9 +279,9 @@ def _check(plain: Any) -> None:
 
 # Writing a report: completely or not at all, and without replacing devices or pipes.
 #
-# The new text is written to a temporary file next to the target. Then the temporary file replaces the target.
-# The writer holds a lock on the temporary file. So a temporary file of a killed writer is recognised by its
-# name and by the missing lock, and is removed.
+# The new text is written to a temporary file next to the target, which then replaces the target. The writer
+# locks the temporary file. So a file with such a name and without a lock belongs to a killed writer, and the
+# next sqlstress removes it.
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
@@ -290,7 +290,7 @@ _UNFINISHED = re.compile(r"\.sqlstress-[0-9a-f]{8}\.tmp")
 _TRIES = 3
 """Maximum number of attempts to replace a file."""
 STDOUT = Path("-")
-"""Path that means standard output, so no report can be written to a file of this name."""
+"""Path that means standard output, never a file of this name."""
 
 
 def is_stdout(path: Path) -> bool:
@@ -299,9 +299,10 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or an open descriptor. Raise OSError if this is unknown.
+    """Return whether a path is a stream: a device, a pipe or an open descriptor.
 
-    Text in a stream cannot be replaced, so a report is written to it only once, when it is complete.
+    Text in a stream cannot be replaced, so only the final report is written to a stream. Raise OSError if the
+    path cannot be examined.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -315,13 +316,13 @@ def is_stream(path: Path) -> bool:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file, so that readers see the old text or the new text, never a part.
 
-    Symbolic links are followed. A device, a pipe or an open descriptor is written to, never replaced. Raise
-    EnvironmentFailure if the file cannot be written.
+    Symbolic links are followed. A stream (a device, a pipe or an open descriptor) gets the text and is not
+    replaced. Raise EnvironmentFailure if the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            # Bytes are written, not text, so that the output is the same as in a file. It is no error if the
+            # Write bytes, so that Python does not change line ends or the encoding. It is no error if the
             # program that reads from a pipe closes the pipe early.
             with suppress(BrokenPipeError):
                 sys.stdout.flush()
@@ -341,9 +342,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a path names, or None.
+    """Return the number of the open descriptor that a path such as /dev/stdout names; None for other paths.
 
-    To open /dev/stdout again would truncate the file to which standard output was redirected.
+    Opening /dev/stdout as a file would truncate the file to which standard output is redirected.
     """
     if os.name != "posix":
         return None
@@ -352,42 +353,42 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Check that a file can be written, with a temporary file next to it. Raise OSError if it cannot.
+    """Create and remove a temporary file next to `target`. Raise OSError if that fails.
 
-    The file itself is created and removed if only its path may be too long for Windows.
+    If only the path of `target` may be too long for Windows, create and remove `target` itself.
     """
-    place = _beside(target)
+    place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
         place = target
     place.open("xb").close()
-    # Another sqlstress may have mistaken the file for the temporary file of a killed writer, and removed it.
+    # Another sqlstress may have removed the file, because it is not locked.
     place.unlink(missing_ok=True)
 
 
-def _beside(target: Path) -> Path:
-    """Return a random path for a temporary file next to the target."""
+def _temporary_path(target: Path) -> Path:
+    """Return the path, with a random name, of a temporary file next to the target."""
     return target.with_name(f".sqlstress-{token_hex(4)}.tmp")
 
 
 def _replace(target: Path, data: bytes) -> None:
     """Replace the content of a file, in at most _TRIES attempts. Raise OSError if the last attempt fails."""
     for _ in range(_TRIES - 1):
-        # Before the temporary file is locked, and after it is closed, another sqlstress may mistake it for
-        # the file of a killed writer, and remove it. If so, write it again.
+        # Another sqlstress may remove the temporary file before it is locked, or after it is closed. If so,
+        # write it again.
         with suppress(FileNotFoundError):
             return _replace_at_once(target, data)
     return _replace_at_once(target, data)
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file. Raise FileNotFoundError if the temporary file was removed."""
-    temporary = _beside(target)
+    """Replace the content of a file. Raise FileNotFoundError if the temporary file has disappeared."""
+    temporary = _temporary_path(target)
     try:
         with temporary.open("xb") as file:
-            # On a file system without locks, `remove_unfinished` cannot lock the file, either, and keeps it.
+            # On a file system without locks, `remove_unfinished` cannot lock the file, and so keeps it.
             with suppress(OSError):
                 lock(file)
-            if target.exists():  # keep the permissions of the target
+            if target.exists():  # the new file gets the permissions of the old file
                 shutil.copymode(target, temporary)
             file.write(data)
         retry_while_denied(lambda: temporary.replace(target))
@@ -402,7 +403,7 @@ def remove_unfinished(folder: Path) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-                with suppress(OSError):  # the file is locked, or belongs to another user
+                with suppress(OSError):  # a writer has locked the file, or it belongs to another user
                     with path.open("rb") as file:
                         lock(file)
                     path.unlink()

@@ -69,7 +69,7 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the bytes per row of a table with its indices; None if the table is empty.
+        """Return the average size of a row with its index entries, in bytes; None if the table is empty.
 
         Raise KeyError if there is no such table.
         """
@@ -77,7 +77,10 @@ class Space:
         return self.table_with_indices(table).storage_bytes / rows if rows else None
 
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
-        """Return the b-trees for which `belongs` is true. Raise KeyError if the table is unknown."""
+        """Return the b-trees for which `belongs` is true.
+
+        Raise KeyError if there is no such table, or if only the size of the file is known.
+        """
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
         if not any(tree.name == table and not tree.is_index for tree in self.trees):
@@ -87,7 +90,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some b-trees of a database file, such as a table and its indices, whose space is added up."""
+    """Several b-trees of a database file, such as a table and its indices, with the sums of their space."""
 
     page_size: int
     page_count: int
@@ -112,7 +115,8 @@ class Portion:
     def fan_out(self) -> int | None:
         """Average number of children of an internal page, rounded down; None if there are no internal pages.
 
-        Like sqlite3_analyzer, this subtracts the roots of tables from the children, but not those of indices.
+        All pages but the roots are children. Like sqlite3_analyzer, this counts the roots of indices as
+        children, too.
         """
         internal = self.total("internal_pages")
         if not internal:

@@ -1,7 +1,7 @@
 """JSON Schema of a saved report, generated from the dataclasses of the report.
 
-`python -m sqlstress.report.json_schema` writes report.schema.json, which is part of the package, because the
-descriptions are docstrings, and an installed program may lack its source.
+The descriptions are docstrings, which are read from the source. An installed program may lack its source, so
+the schema is a file of the package, which `python -m sqlstress.report.json_schema` writes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
 }
 """Schema keywords of fields, by "Class.field", that cannot be derived from type hints or options."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", that may have other values than their option allows.
+"""Fields, as "Class.field", that can have values in a report that their option does not allow.
 
 A report may have the driver of a single experiment, or UNKNOWN_DRIVER.
 """
@@ -73,7 +73,7 @@ _FINDINGS: dict[str, Any] = {
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a report. It allows unknown keys, which readers ignore."""
+    """Return the JSON Schema (draft 2020-12) of a report. The schema allows unknown keys."""
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # The field has a default, but `document.read` requires it.
@@ -100,7 +100,7 @@ def generated_text() -> str:
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
     """Return the schema of a dataclass without its `excluded` fields.
 
-    The schemas of classes that it uses are added to `definitions`.
+    Add the schemas of the dataclasses in its fields to `definitions`.
     """
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
@@ -108,7 +108,7 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
     if cls is Report:
         properties |= _results(definitions)
     rules: dict[str, Any] = {}
-    if cls is Case:  # each experiment adds its own fields to a case
+    if cls is Case:  # a rule for each experiment, whose cases have further fields
         rules["allOf"] = [
             _rule(experiment, definitions) for experiment in all_formats() if fields(experiment.spec)
         ]
@@ -123,12 +123,12 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
 
 
 def _required(cls: type) -> list[str]:
-    """Return the names of the fields without a default, which every report must have."""
+    """Return the names of the fields of a dataclass that have no default."""
     return [field.name for field in fields(cls) if not has_default(field)]
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field of the type `hint`. Raise TypeError if it has no description."""
+    """Return the schema of the field `name` of type `hint`. Raise TypeError if it has no description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -136,7 +136,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
         raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
     schema = {"description": text} | _type(hint, definitions)
     if option and place not in _OPEN:
-        # The values that the parser allows, and null if the field is optional.
+        # A field allows the values of its parser, and null if it is optional.
         bounds = schema_keywords(option.parse)
         if "enum" in bounds and NoneType in get_args(hint):
             bounds = {"enum": [*bounds["enum"], None]}
@@ -145,7 +145,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the rule (if, then) for the fields that only cases of this experiment have."""
+    """Return the rule (if, then) of the schema for the fields that only cases of this experiment have."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -163,7 +163,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the properties of a report that hold the results of studies, such as a crash test."""
+    """Return the schema of the report's keys for results of studies, such as a crash test, by key."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
@@ -177,7 +177,7 @@ def _results(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type. Raise TypeError if the type is not supported."""
+    """Return the schema of a type hint. Raise TypeError if the type is not supported."""
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):
@@ -199,7 +199,10 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a reference to a class, and add its schema to `definitions`. Raise TypeError if names clash."""
+    """Add the schema of a dataclass to `definitions`, and return a reference to it.
+
+    Raise TypeError if another class has the name of this class.
+    """
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
         raise TypeError(f"two types of a report are called {cls.__name__}")

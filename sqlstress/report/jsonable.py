@@ -35,30 +35,33 @@ _KINDS = {
 
 
 class InvalidField(ValueError):
-    """Error for plain data that does not fit its type, with the path of the data.
+    """Error for plain data of a wrong type, with the path of the data, such as `runs[3].trials[0].tps`.
 
-    Callers prepend a key or index while the error propagates, so valid data costs no time for paths.
+    Callers prepend a key or an index while the error propagates, so valid data costs no time for paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
-    def inside(self, place: object) -> InvalidField:
-        """Return a copy of the error with an index or a key, shortened and escaped, prepended to its path."""
-        if isinstance(place, int):
-            step = f"[{place}]"
+    def inside(self, step: object) -> InvalidField:
+        """Return a copy of the error with `step`, an index or a key, prepended to the path.
+
+        A key is shortened and escaped.
+        """
+        if isinstance(step, int):
+            text = f"[{step}]"
         else:
-            step = ascii(place[: _NAME_LENGTH + 1])[1:-1] if isinstance(place, str) else type(place).__name__
-            step = step if len(step) <= _NAME_LENGTH else step[:_NAME_LENGTH] + "..."
+            text = ascii(step[: _NAME_LENGTH + 1])[1:-1] if isinstance(step, str) else type(step).__name__
+            text = text if len(text) <= _NAME_LENGTH else text[:_NAME_LENGTH] + "..."
         dot = "." if self._path and not self._path.startswith("[") else ""
-        return InvalidField(self._text, f"{step}{dot}{self._path}")
+        return InvalidField(self._text, f"{text}{dot}{self._path}")
 
     def __str__(self) -> str:
         return f"{self._path}: {self._text}" if self._path else self._text
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the items of a list, each converted. Raise InvalidField with the index of the wrong item."""
+    """Return the list of converted items. Raise InvalidField with the index of the first wrong item."""
     converted: list[Any] = []
     try:
         for value in values:
@@ -69,7 +72,7 @@ def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return the value of the key `name`, converted. Raise InvalidField with the key."""
+    """Return `value`, converted. If this raises InvalidField, the key `name` is added to the error."""
     try:
         return convert(value)
     except InvalidField as error:
@@ -82,7 +85,8 @@ T = TypeVar("T")
 def to_plain(value: object) -> Any:
     """Return a value as plain data. Raise ValueError if the value has no JSON form.
 
-    Lone surrogates, as in file names that are no text, become escapes, because some parsers refuse them.
+    Lone surrogates (halves of a character, as in some file names) become escapes, because some parsers refuse
+    them.
     """
     try:
         return _plain(value)
@@ -113,7 +117,7 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return a dataclass's fields except the field `without`, as plain data.
+    """Return the fields of a dataclass, except the field `without`, as plain data by field name.
 
     Raise InvalidField if a value has no JSON form.
     """
@@ -131,7 +135,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _checked_number(value: float) -> float:
-    """Return a number unchanged. Raise InvalidField for integers of more than 64 bits, NaN and infinity."""
+    """Return the number. Raise InvalidField for an integer of more than 64 bits, NaN or infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -141,7 +145,7 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Return plain data, as from `json.loads`, as a value of a type. Raise ValueError if it does not fit.
+    """Return the value of a type that plain data describes. Raise ValueError if the data is wrong.
 
     Unknown keys are ignored. A missing key means the default of the field.
     """
@@ -150,7 +154,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to `hint`. Raise TypeError for an unsupported type."""
+    """Return the function that converts plain data to a type. Raise TypeError for an unsupported type."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -175,7 +179,7 @@ def reader(hint: Any) -> Convert:
 
 
 def wrong(expected: str, found: object) -> InvalidField:
-    """Return the exception for the value `found` of a wrong type. `expected` names the right type."""
+    """Return the exception for `found`, a value of a wrong type. `expected` is a text on the right type."""
     return InvalidField(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
@@ -189,7 +193,7 @@ def _read_str(plain: Any) -> str:
     if not isinstance(plain, str):
         raise wrong("text", plain)
     try:
-        plain.encode("utf-8")  # This fails for a lone surrogate, which would break any code that prints it.
+        plain.encode("utf-8")  # This fails for a lone surrogate, which no code could print.
     except UnicodeEncodeError as error:
         raise InvalidField("half of a surrogate pair is not text") from error
     return plain
@@ -211,7 +215,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that converts a list with these types of items to a tuple."""
+    """Return the function that converts a list to a tuple whose items have these types, in order."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -225,8 +229,8 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 def _many_reader(hint: Any) -> Convert:
     """Return the function that converts a list of any length to a tuple with items of the type `hint`.
 
-    Most of a report is integers and rows of integers, which are checked as a whole to save time. If the check
-    fails, items are converted one by one, to find the path of the wrong item.
+    Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
+    whole. If the check fails, the items are converted one by one, to find the path of the wrong item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -242,7 +246,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that converts a JSON object to `cls`, and its ValueError to InvalidField."""
+    """Return the function that converts a JSON object to `cls`. It raises InvalidField for wrong data."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -255,7 +259,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the converted fields of a dataclass except the field `without`.
+    """Return the fields of a dataclass, except the field `without`, converted from a JSON object.
 
     Raise InvalidField if a value is wrong, or if a field without a default is missing.
     """
@@ -290,7 +294,7 @@ def require_object(plain: Any) -> dict[str, Any]:
 
 
 INT_LIMIT = 2**64
-"""Limit of the absolute value of an integer in a report, exclusive."""
+"""The absolute value of an integer in a report must be less than this limit."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:

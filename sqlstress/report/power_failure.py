@@ -23,7 +23,7 @@ class Risk:
 
     worst: str = GOOD
     """Worst possible state of the database: one of STATES."""
-    told: str = ""
+    effect: str = ""
     """Clause on the worst state, such as "a power failure can ..."; empty if the worst state is good."""
     why: str = ""
     """Clause on the cause, such as the missing sync; empty if it is unknown or the worst state is good."""
@@ -32,9 +32,9 @@ class Risk:
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure. An unknown mode or level counts as a risk of corruption."""
+    """Return the effect of a power failure. For an unknown mode or level, the effect is corruption."""
     if journal_mode in _NO_JOURNAL:
-        return Risk(CORRUPT, _OFF.told if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
+        return Risk(CORRUPT, _OFF.effect if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
         return _OFF_DELETE if journal_mode == "delete" else _OFF
     known = journal_mode in _SYNCED and synchronous in ("normal", "full", "extra")
@@ -47,7 +47,7 @@ _SYNCED = ("wal", "delete", "truncate", "persist")
 _OFF = Risk(
     CORRUPT, "a power failure can lose commits or corrupt the database", "OFF syncs nothing", cure="full"
 )
-_OFF_DELETE = Risk(_OFF.worst, _OFF.told, _OFF.why, cure="extra")
+_OFF_DELETE = Risk(_OFF.worst, _OFF.effect, _OFF.why, cure="extra")
 _RISKS = {
     ("wal", "normal"): Risk(
         LOST,
@@ -82,7 +82,7 @@ _RISKS = {
 }
 
 
-# Durability of the commits of a PostgreSQL server, by the settings that it returned.
+# Durability of the commits of a PostgreSQL server. It depends on settings that the server returned.
 #
 # Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
 
@@ -91,7 +91,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a server's commits; None for settings of SQLite."""
+    """Return a clause on the durability of a server's commits; None if the settings are those of SQLite."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

@@ -48,7 +48,7 @@ class Latency:
 
     def __post_init__(self) -> None:
         if self.buckets:
-            # To save time, only the smallest and the largest of many indices are checked.
+            # The other indices lie between these, so they need no check, which would take time.
             indices, counts = zip(*self.buckets, strict=True)
             sound = histogram.is_bin(min(indices)) and histogram.is_bin(max(indices))
             if min(counts) < 0 or not sound:
@@ -56,7 +56,7 @@ class Latency:
 
     @classmethod
     def from_buckets(cls, buckets: Mapping[int, int], max_ns: int) -> Latency:
-        """Return the latencies of a histogram. `max_ns` is the largest latency, in ns."""
+        """Return the latencies with this histogram. `max_ns` is the largest latency, in ns."""
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
@@ -69,7 +69,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without the percentiles that a single slow operation would decide."""
+        """Return a copy without percentiles that a single slow operation could decide."""
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -90,9 +90,9 @@ class Failures:
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
-    """Return the latencies of several objects together; None if `found` is empty.
+    """Return the latencies of all operations in `found` together; None if `found` is empty.
 
-    If any object has no histogram, they cannot be merged, and the first is returned.
+    If any item has no histogram, the items cannot be merged. If so, return the first item.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -171,7 +171,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data (STORE_CHECKS), and found no fault."""
+        """Whether checks by the database library (STORE_CHECKS) were made, and all found no fault."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
@@ -206,7 +206,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return two results of the same check as one: the added numbers, and the worse of the statuses."""
+    """Return the sum of two results of one check: added numbers, the worse status, first counter-examples."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -218,7 +218,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class CheckCounter:
-    """Counter of the checked and wrong items of one check, which keeps the first counter-examples."""
+    """Counter of checked and wrong items of one check. The first wrong items are kept as descriptions."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -227,13 +227,13 @@ class CheckCounter:
         self.counterexamples: list[str] = []
 
     def problem(self, text: str) -> None:
-        """Count a wrong item. Its description is kept if it is one of the first MAX_COUNTEREXAMPLES."""
+        """Count a wrong item. The first MAX_COUNTEREXAMPLES descriptions (`text`) are kept."""
         self.problems += 1
         if len(self.counterexamples) < MAX_COUNTEREXAMPLES:
             self.counterexamples.append(text)
 
     def check(self, note: str = "") -> Check:
-        """Return the result: failed if an item was wrong, skipped if none was checked, else ok."""
+        """Return the result: failed if any item was wrong, skipped if no item was checked, else ok."""
         status = "failed" if self.problems else "ok" if self.checked else "skipped"
         return Check(self.name, status, self.checked, self.problems, tuple(self.counterexamples), note)
 
@@ -607,7 +607,7 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the lower median TPS, else the first trial; None without trials."""
+        """Return the valid trial with the (lower) median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
@@ -617,7 +617,7 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial by pass. Figures not finite or above 0 are left out."""
+        """Return a figure of each valid trial, by pass number. Only finite figures above 0 are kept."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
@@ -627,17 +627,17 @@ class Run:
 
     @property
     def ended(self) -> list[Trial]:
-        """Valid trials that were completed. A fixed amount of work can end early; see `Trial.outcome`."""
+        """Valid trials that did all of their work. A fixed amount of work can end early (`Trial.outcome`)."""
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
-        """Return the share of operations that failed, 0 to 1, over all completed trials."""
+        """Return the share of failed operations in all completed trials, 0 to 1."""
         failed = sum(trial.failed or 0 for trial in self.ended)
         return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 
     @property
     def failed_too_many(self) -> bool:
-        """Whether a larger share of operations failed than the case allows (--max-failed)."""
+        """Whether the share of failed operations exceeds the share that the case allows (--max-failed)."""
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:

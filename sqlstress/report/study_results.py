@@ -16,7 +16,7 @@ from sqlstress.report.environment import SqliteBuild
 A, B = ARMS = ("A", "B")
 """Names of the arms: A is the baseline, B is compared with it."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules for the arm that is first in a pair: drawn at random, or A and B in turns."""
+"""Rules for the order of A and B in a pair: the first arm is drawn at random, or A and B take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class AbTest:
 
 # A search for the highest rate: its promise and duration.
 #
-# The highest rate itself is not stored, because it follows from the runs. There is a run for each tried rate.
+# The highest rate itself is not stored, because it follows from the runs: there is a run for each tried rate.
 
 
 PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
-    """Return a dataclass field: the option that sets an upper bound of a percentile. `text` describes it."""
+    """Return a dataclass field for the option that bounds a percentile. `text` begins its description."""
     bound: float | None = option(
         duration_with_unit(0.00001),
         None,

@@ -49,20 +49,20 @@ def from_due(run: Run) -> Latency | None:
 
 
 def service(run: Run) -> Latency | None:
-    """Return the latencies of a run's operations, without the time in the queue; None without operations."""
+    """Return the latencies from the start of each operation, without the queue; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays that sqlstress itself added to a run's operations; None without operations."""
+    """Return the delays of operations by sqlstress itself; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
 def _latency(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return the column of a percentile in ms. `name` ends with the percentile: "service p99"."""
+    """Return a table column with a percentile in ms. `name` ends with the percentile: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -71,7 +71,7 @@ def _latency(
 def _share(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column with a count as a percentage of the due operations; an empty cell for 0."""
+    """Return a table column with a count in % of the due operations. The cell is empty for 0."""
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -93,9 +93,10 @@ _FROM_DUE = (
 
 
 def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a group's table.
+    """Return the columns of the table of a group of runs.
 
-    `failed` is the column of failed operations. `proved` is the fact about the data that checks proved.
+    `failed` is the column of failed operations. `proved` is a clause on the fact that checks of the data
+    proved.
     """
     return (
         *setting_columns(group),
@@ -130,18 +131,18 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
 
 
 def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield the table of a group, with its legend. `failed` and `proved` are as in `columns`."""
+    """Yield the table of a group of runs, and its legend. `failed` and `proved` are as in `columns`."""
     table = table_of(rows_of(group), columns(group, failed, proved))
     yield table
     yield Legend(table)
 
 
 NOTED_LATE = 0.10
-"""Share of the p99 latency. A finding reports a delay by sqlstress itself that is larger than this share."""
+"""A finding reports a delay by sqlstress itself if it exceeds this share of the p99 latency."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings of a group at fixed rates; no findings for a closed loop."""
+    """Yield the findings on runs at fixed rates; nothing for a closed loop."""
     if not group.case.rate:
         return
     yield from _kept_up(group)
@@ -149,7 +150,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs by number of buckets and of processes; each list is in ascending order of rates."""
+    """Return the runs by (number of buckets, number of processes), each list by ascending rate."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -157,7 +158,7 @@ def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on cases that did not do all due operations, and one on undecided cases."""
+    """Yield a finding on cases that did not keep up with their rate, and a finding on unclear cases."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -197,7 +198,7 @@ def harness(group: Group) -> Iterator[Finding]:
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group for which there are figures."""
+    """Yield the plot of latency by rate, if there are latencies at several rates."""
     views = []
     for part in group.parts or (group,):
         for (_, count), runs in curves(part.runs).items():

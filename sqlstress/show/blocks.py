@@ -140,7 +140,7 @@ class Column(Generic[C]):
             object.__setattr__(self, "heading", (before, last))
 
     def explained(self, clauses: Iterable[str]) -> Column[C]:
-        """Return a copy of the column with these clauses as its meaning."""
+        """Return a copy of the column with these clauses as its explanation in the legend (`meaning`)."""
         return replace(self, meaning="; ".join(clauses))
 
 
@@ -183,7 +183,7 @@ class Table:
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the clauses of a table's legend: the meanings of its columns, in order, each meaning once."""
+    """Yield the clauses of a table's legend: the meanings of its columns, without repetition."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -208,7 +208,7 @@ class Legend:
     """Function that returns the clauses that explain the columns of a table."""
 
     def of(self, table: Table) -> str:
-        """Return the legend for `table`, which is the legend's own table or a copy with fewer columns."""
+        """Return the legend as text. `table` is the table as shown, perhaps with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -220,8 +220,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Functions that return numbers as cells. A number is exact if it fits, and the width of each cell is limited.
-# A function that may return None returns it for None, NaN and infinity.
+# Functions that return numbers as table cells of limited width. A number that is too wide is rounded. A
+# function with the result type `str | None` returns None for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -239,7 +239,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its `spread` (a share): "22.1k ±8%"; with "~" at the front if it was disturbed."""
+    """Return a rate with its uncertainty, the share `spread`: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -250,7 +250,7 @@ def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = Fa
 
 
 def spread_cell(spread: float | None) -> str:
-    """Return the uncertainty of a figure, to be appended to the figure: 0.08 → "  ±8%"; "" for None."""
+    """Return the uncertainty of a figure, to append to the figure: 0.08 → "  ±8%"; "" for None."""
     if spread is None:
         return ""
     share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
@@ -295,7 +295,7 @@ def share_cell(share: float | None) -> str | None:
 
 
 def ratio_cell(ratio: float | None) -> str | None:
-    """Return a ratio in at most eight characters, with two decimals if they are significant: "1.87"."""
+    """Return a ratio in at most eight characters, with two decimals unless it is very small or large."""
     number = finite(ratio)
     if number is None:
         return None
@@ -317,7 +317,7 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
 
 
 def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
-    """Return the table of some rows. Columns without a figure in any row are left out."""
+    """Return a table of these rows. Columns without a figure in any row are left out."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
     filled = [
         (column, column_cells)
@@ -343,7 +343,7 @@ _MEANINGS = {"failed": "the data is wrong", "unknown": "could not be verified", 
 
 
 def verified_cell(run: Run) -> str:
-    """Return the verdict on a run's data as a cell: ok, FAILED, "?" (unknown), a dash or NOT_ALL."""
+    """Return the verdict on a run's data as a table cell, such as ok, FAILED or "?" (unknown)."""
     if run.verdict.status == "ok" and run.failed_too_many:
         return NOT_ALL
     return _WORDS.get(run.verdict.status, UNKNOWN)
@@ -359,7 +359,7 @@ NOTHING_LOST = "no acknowledged write was lost"
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
     """Yield the clause that explains the column VERIFIED.
 
-    `ok` is the fact that checks proved, and `word` is the cell of runs with this proof.
+    `ok` is a clause on the fact that checks proved. `word` is the text of cells of runs with this proof.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
@@ -371,13 +371,12 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
         yield f"data (verified): {', '.join(clauses)}"
 
 
-# Strings from outside (the name of a device, an error, a saved report), made safe for a terminal and a page.
+# Functions that make texts from outside, such as errors or saved reports, safe for a terminal and a page.
 
 
-# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. Of a control
-# string without an end, only the introducer is removed, because otherwise the rest of the sentence would be
-# lost. No match of a string contains the introducer of another string: otherwise, a row of introducers would
-# take quadratic time.
+# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. If a control
+# string has no end, only its introducer matches, so that the text after it is kept. The content of a control
+# string cannot contain another introducer: otherwise, a text of many introducers would take quadratic time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
@@ -397,7 +396,7 @@ def clean(text: str) -> str:
 def visible(text: str) -> str:
     """Return a text as one line of visible characters, without escape sequences. All spaces are kept."""
     if text.isascii() and text.isprintable():
-        return text  # the usual case, which is fast
+        return text  # the fast path for most texts
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 
@@ -414,13 +413,13 @@ def shortened(text: str, longest: int) -> str:
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return a cleaned name of at most `longest` characters. A cut name keeps its end, where files differ."""
+    """Return a cleaned file name of at most `longest` characters. A cut name keeps its end."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 
 
 def _visible(character: str) -> str:
-    """Return a character that can be shown: a space for white space, "?" for an invisible character."""
+    """Return the character as shown: white space becomes a space, an invisible character becomes "?"."""
     if character.isspace():
         return " "
     return "?" if unicodedata.category(character) in _UNSEEN else character

@@ -14,12 +14,12 @@ from typing import Any
 from sqlstress.analysis.answers import (
     NO_DIFFERENCE,
     TOLD_APART,
-    Layout,
     Side,
-    at,
+    Size,
     group_by_durability,
     leads,
     sides_of,
+    size_of,
 )
 from sqlstress.analysis.comparison import ComparedTable, logarithms, rate_verdict
 from sqlstress.analysis.disturbances import disturbed
@@ -86,14 +86,14 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return the function from a row to its cell. `figure` returns the cell from the row's trial."""
+    """Return a function from a row to a cell. `figure` returns the cell from the trial of the row."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return the function from a row to the latencies of a kind of operation, in all trials of its case.
+    """Return a function from a row to the case's latencies of one kind of operation, over all its trials.
 
-    The function returns None without such operations. It leaves out percentiles of too few operations.
+    The function returns None if the case has no such operations. Percentiles of too few operations are None.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -104,7 +104,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return the column of a percentile in ms. `name` ends with the percentile: "replace p99"."""
+    """Return a table column with a percentile in ms. `name` ends with the percentile: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -122,7 +122,7 @@ def trial_column(
     write: Callable[[float | None], str | None],
     **more: Any,
 ) -> Column[Row]:
-    """Return the column of a figure that `value` takes from a trial, for tables and the CSV file.
+    """Return a column for tables and the CSV file. `value` returns the figure of a trial.
 
     `csv` is the column's name in the CSV file. `write` returns the figure as the text of a cell.
     """
@@ -130,7 +130,7 @@ def trial_column(
 
 
 def setting_columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the column of the option in which the parts of a group differ; empty if there are no parts."""
+    """Return the column of the option whose values a group of runs compares; () without such an option."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
@@ -145,7 +145,10 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return a figure with the spread of `rates` (by pass): "22k ±8%"; "~22k ±8%" if disturbed."""
+    """Return `figure` with the uncertainty that follows from `rates` (by pass): "22k ±8%".
+
+    A "~" at the front means that other programs disturbed the run.
+    """
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
 
@@ -205,7 +208,7 @@ LONGEST_WAIT: Column[Row] = Column(
 
 
 def common_blocks(group: Group) -> Iterator[Block]:
-    """Yield a table of a group with the figures that all experiments have, and its legend."""
+    """Yield a table of the runs with the figures that all experiments have, and its legend."""
     columns = (
         *setting_columns(group),
         BUCKETS if experiment_of(group.case).sweeps else CASE,
@@ -224,7 +227,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return clauses that explain the marks "±" and "~" of a `figure`, if the group has such marks."""
+    """Return clauses that explain the marks "±" and "~" of a `figure`, as far as the runs have them."""
     disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
@@ -256,16 +259,16 @@ class ComparisonFigure:
     """Explanation of the figure in the legend. {units} becomes the counted units, such as transactions."""
     cell: ComparedCell
 
-    def column(self, compared: ComparedTable, place: int) -> Column[int]:
-        """Return the figure's column for the report with the index `place`."""
-        part = compared.table.parts[place]
+    def column(self, compared: ComparedTable, index: int) -> Column[int]:
+        """Return the column with this figure of the report with this index."""
+        part = compared.table.parts[index]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
         first, second = (line.format(**names).strip() for line in self.heading)
         return Column(
             self.name.format(**names),
             (first, second),
-            cell=lambda row: self.cell(compared, row, place),
+            cell=lambda row: self.cell(compared, row, index),
             meaning=self.meaning,
         )
 
@@ -274,12 +277,12 @@ FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
 """Groups of figures. The figures of a group are in the same table if they fit."""
 
 
-def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate of a case in one report, or a word on why it is missing; None without the case."""
-    run = compared.run(row, place)
+def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | None:
+    """Return the rate of a case in one report, or a word such as "failed"; None without the case."""
+    run = compared.run(row, index)
     if run is None:
         return None
-    if rate := count_cell(compared.rate(row, place)):
+    if rate := count_cell(compared.rate(row, index)):
         return rate
     if run.verdict.status == "failed":
         return "wrong"
@@ -290,17 +293,17 @@ def compared_rate_cell(compared: ComparedTable, row: int, place: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return the cell function of a comparison. `figure` takes a run and its trial with the median rate."""
+    """Return a cell function for comparisons. `figure` returns the cell of a run and its median trial."""
 
-    def cell(compared: ComparedTable, row: int, place: int) -> str | None:
-        run, trial = compared.run(row, place), compared.trial(row, place)
+    def cell(compared: ComparedTable, row: int, index: int) -> str | None:
+        run, trial = compared.run(row, index), compared.trial(row, index)
         return None if run is None or trial is None else figure(run, trial)
 
     return cell
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return the cell function of a comparison. `figure` takes a run's trial with the median rate."""
+    """Return a cell function for comparisons. `figure` returns the cell of a run's median trial."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -308,7 +311,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a column of a single report's table as a figure for comparisons, with a shorter heading."""
+    """Return a figure for comparisons of reports that is like a column of a single report's table."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -319,16 +322,16 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
     )
 
 
-def _ratio_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return the rate in a report divided by that in the first; "~" at the front if it may be chance."""
-    ratio = compared.estimate(row, place) if compared.shows_ratio(place) else None
+def _ratio_cell(compared: ComparedTable, row: int, index: int) -> str | None:
+    """Return a report's rate divided by the first report's, such as "~1.02". "~" means: may be chance."""
+    ratio = compared.estimate(row, index) if compared.shows_ratio(index) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
-def _spread_cell(compared: ComparedTable, row: int, place: int) -> str | None:
-    """Return half the range of the trials of a case, as a share of their median; None for a single trial."""
-    rates = list(map(math.exp, logarithms(compared.run(row, place))))
+def _spread_cell(compared: ComparedTable, row: int, index: int) -> str | None:
+    """Return half the range of a case's rates in % of their median: "±3%"; None for a single trial."""
+    rates = list(map(math.exp, logarithms(compared.run(row, index))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
 
@@ -356,7 +359,7 @@ SHAPE = ComparisonFigure(
     "{letter} shape",
     ("{letter}", "shape"),
     "shape: TPS relative to 1 process, comparable even if TPS is not",
-    lambda compared, row, place: ratio_cell(compared.shape(row, place)),
+    lambda compared, row, index: ratio_cell(compared.shape(row, index)),
 )
 
 
@@ -369,7 +372,7 @@ INCOMPARABLE = "not comparable"
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of a group's targets side by side, and its legend; nothing for a single target."""
+    """Yield the table of targets side by side, and its legend; nothing for a single target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
@@ -397,34 +400,34 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of a group's targets. No target is named as the leader unless `comparable` is true."""
-    runs = {(side.name, at(run.case)): run for side in sides for run in side.runs}
-    places = sorted({place for _, place in runs})
-    leading: dict[Layout, list[str]] = {}
+    """Return the table of targets side by side. It names the leading targets only if `comparable`."""
+    runs = {(side.name, size_of(run.case)): run for side in sides for run in side.runs}
+    sizes = sorted({size for _, size in runs})
+    leading: dict[Size, list[str]] = {}
     for lead in leads(group):
         words = lead.verdict
         if lead.verdict == TOLD_APART:
             words = lead.ahead[0]
         elif lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
             words = " = ".join(lead.ahead)
-        leading.setdefault(at(lead.case), []).append(words)
+        leading.setdefault(size_of(lead.case), []).append(words)
 
-    def total(side: Side) -> Column[Layout]:
-        def cell(place: Layout) -> str | None:
-            run = runs.get((side.name, place))
+    def total(side: Side) -> Column[Size]:
+        def cell(size: Size) -> str | None:
+            run = runs.get((side.name, size))
             return TOTAL.cell(Row(run, run.valid_median_trial())) if run else None
 
         return Column(f"{side.name} TPS", (side.name, "TPS"), cell=cell)
 
-    buckets = replace(BUCKETS_COLUMN, cell=lambda place: whole_cell(place[0]))
-    columns: tuple[Column[Layout], ...] = (
-        *([buckets] if len({place[0] for place in places}) > 1 else ()),
-        replace(PROCESSES_COLUMN, cell=lambda place: whole_cell(place[1])),
+    buckets = replace(BUCKETS_COLUMN, cell=lambda size: whole_cell(size[0]))
+    columns: tuple[Column[Size], ...] = (
+        *([buckets] if len({size[0] for size in sizes}) > 1 else ()),
+        replace(PROCESSES_COLUMN, cell=lambda size: whole_cell(size[1])),
         *map(total, sides),
         Column(
             "leads",
             align="left",
-            cell=lambda place: ", ".join(leading.get(place, ())) or (None if comparable else INCOMPARABLE),
+            cell=lambda size: ", ".join(leading.get(size, ())) or (None if comparable else INCOMPARABLE),
         ),
     )
-    return table_of(places, columns)
+    return table_of(sizes, columns)

@@ -49,8 +49,8 @@ WIDTH, GAP = 80, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """View of a table of several reports side by side, as blocks in three groups."""
+class ComparisonView:
+    """Shown form of a table of several reports: blocks before the figures, figures, and findings."""
 
     compared: ComparedTable
     before: tuple[Block, ...]
@@ -67,16 +67,16 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
         yield from (*view.before, *view.figures, view.findings)
 
 
-def comparison_tables(comparison: Comparison) -> Iterator[Beside]:
-    """Yield the view of each table of a comparison."""
+def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
+    """Yield the blocks of each table of a comparison, as a ComparisonView."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
         findings = conclusions(comparison_findings(compared))
-        yield Beside(compared, tuple(_before(compared)), figures, findings)
+        yield ComparisonView(compared, tuple(_before(compared)), figures, findings)
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters for each text. `lettered` has pairs of a report's letter and a text."""
+    """Return the letters of the reports with a text, by text. `lettered` has pairs (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -120,14 +120,14 @@ def _surroundings(comparison: Comparison) -> Table:
         Column("gets/s in memory"),
     )
     rows = tuple(
-        (letter, name_end(name, _LONGEST_NAME), *(cell or UNKNOWN for cell in _depends_on(report)))
+        (letter, name_end(name, _LONGEST_NAME), *(cell or UNKNOWN for cell in _environment_cells(report)))
         for letter, name, report in zip(LETTERS, comparison.names, comparison.reports, strict=False)
     )
     return Table(columns, rows)
 
 
-def _depends_on(report: Report) -> Iterator[str | None]:
-    """Yield the cells of a report in the table of environments; None for an unknown value."""
+def _environment_cells(report: Report) -> Iterator[str | None]:
+    """Yield the cells of a report in the table of environments; None if a value is unknown."""
     host, sync = report.environment.host, report.environment.sync
     yield shortened(SYSTEMS.get(host.system, host.system), 12)
     yield None if host.cores is None else whole_cell(host.cores)
@@ -139,19 +139,19 @@ def _depends_on(report: Report) -> Iterator[str | None]:
 
 
 def _before(compared: ComparedTable) -> Iterator[Block]:
-    """Yield the blocks above the figures of a table."""
+    """Yield the blocks above the figures: the work of each report, differences and warnings."""
     parts = compared.table.parts
     what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
     yield Lines(tuple(f"{listing(letters)}: {text}." for text, letters in work.items()))
-    barred = [part.letter for place, part in enumerate(parts) if compared.reasons(place)]
+    barred = [part.letter for index, part in enumerate(parts) if compared.reasons(index)]
     if barred:
         shown = "shown because of --anyway" if compared.anyway else "not shown; use --anyway to show them"
         yield Paragraph(f"{NOT_COMPARABLE} with A: {listing(barred)}. Ratios to A are {shown}.")
         yield Bullets(
             tuple(_values_by_part(each, compared) for each in compared.differences if any(each.barred))
         )
-    # A serious warning about the environment is shown once, with the letters of its reports.
+    # Reports may share a warning, so it is shown once, with the letters of these reports.
     warnings = _by_letter(
         (part.letter, warning.text)
         for part in parts
@@ -166,7 +166,7 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
 
 
 def _other_differences(compared: ComparedTable) -> Iterator[str]:
-    """Yield sentences on differences of reports that do not make a ratio meaningless."""
+    """Yield sentences on differences between reports that bar no ratio."""
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
         if any(difference.barred):
@@ -198,23 +198,23 @@ def tables(compared: ComparedTable) -> Iterator[Table]:
 
 
 def _presenter(compared: ComparedTable) -> Presenter:
-    """Return the presenter (the object that shows results) of the experiment that a table compares."""
+    """Return the presenter of the experiment in a table: the object that shows its results."""
     return presenter_of(compared.table.parts[0].case)
 
 
 def _measures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures of the tables, in groups, as the experiment's presenter declares them."""
+    """Return the figures to compare, in groups, as the presenter of the experiment declares them."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
-def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of the reports with the indices `places`, each with as many figures as fit WIDTH."""
+def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator[Table]:
+    """Yield tables of the reports with these indices, each with as many figures as fit WIDTH."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
-    for more in _column_groups(compared, places):
+    for more in _column_groups(compared, indices):
         wider = table_of(rows, (*figures, *more))
         if _width(wider) > WIDTH and len(table.columns) > len(labels):
             yield table
@@ -224,14 +224,14 @@ def _fitting_tables(compared: ComparedTable, places: Sequence[int]) -> Iterator[
         yield table
 
 
-def _column_groups(compared: ComparedTable, places: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures, for the reports with the indices `places`.
+def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
+    """Yield the columns of each group of figures, for the reports with these indices.
 
     A group of figures that is wider than WIDTH is split into its figures.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _measures(compared):
-        figures = [tuple(measure.column(compared, place) for place in places) for measure in measures]
+        figures = [tuple(measure.column(compared, index) for index in indices) for measure in measures]
         together = tuple(chain.from_iterable(figures))
         fits = _width(table_of(rows, (*labels, *together))) <= WIDTH
         yield from [together] if fits else figures
@@ -248,12 +248,12 @@ def _width(table: Table) -> int:
 
 
 def _legend(compared: ComparedTable) -> str:
-    """Return a sentence that explains the columns of the tables."""
+    """Return a sentence that explains the columns of all tables of figures."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
-    rows, places = range(len(table.keys)), range(len(table.parts))
+    rows, indices = range(len(table.keys)), range(len(table.parts))
     measures = chain.from_iterable(_measures(compared))
-    shown = table_of(rows, [measure.column(compared, place) for measure in measures for place in places])
+    shown = table_of(rows, [measure.column(compared, index) for measure in measures for index in indices])
     return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
 

@@ -1,4 +1,4 @@
-"""Figures of a report in rows: a CSV file with a row for each trial and worker, or a dict for each case.
+"""Figures of reports as a CSV file with a row for each trial and worker, or as a dict for each case.
 
 A run is all trials of a case.
 """
@@ -152,7 +152,7 @@ _KINDS = ("get", "pair", "replace", "update")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Objects of a row. The functions of the columns take their values from these objects."""
+    """Objects from which the columns of a row take their values."""
 
     report: Report
     case: int
@@ -193,7 +193,7 @@ def report_csv(*reports: Report) -> str:
 
 
 def case_rows(report: Report) -> list[dict[str, Value]]:
-    """Return a flat dict for each case: JSON values by name of the CSV column; None for missing figures."""
+    """Return a flat dict for each case: values by name of the CSV column; None for a missing figure."""
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _columns_of(lambda row: row.run, _OF_CASE)
     rows = [
@@ -213,8 +213,8 @@ def _plain(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
-    The result is no dict, because names may occur twice: a transaction of the user called "sync_append" gives
-    its latencies the name of a column of REPORT.
+    The result is not a dict, because names may occur twice: the columns of a user's transaction called
+    "sync_append" have the names of columns of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -262,7 +262,10 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns of the object that `part` selects from a row; their value is None without the object."""
+    """Return columns whose functions take the object that `part` selects from a row.
+
+    The value is None if the row has no such object.
+    """
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)
@@ -283,13 +286,13 @@ def _operations(kind: str) -> Getter[WorkerResult]:
 
 
 def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return all keys, each once: first the kinds of operations of kv, then the others, sorted."""
+    """Return the keys of all mappings without repetition: first those of _KINDS, then the others, sorted."""
     keys = set(chain.from_iterable(mappings))
     return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite that a run used, which may differ between A and B; None if unknown."""
+    """Return the version of SQLite in a run (of its arm, in an A/B test); None if unknown."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
@@ -297,7 +300,7 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _field(value: Value) -> Value:
-    """Return a value as it is written to the file: one line of text, which spreadsheets do not run."""
+    """Return a value as it is written to the file. Text becomes one line that no spreadsheet runs."""
     if not isinstance(value, str):
         return value
     text = clean(value)

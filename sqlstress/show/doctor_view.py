@@ -81,7 +81,7 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text of an entry. The label is "" if the text continues the last entry, None for a raw line."""
+"""Label and text of an entry. Label "" continues the last entry. Label None marks a complete line."""
 
 
 def _surroundings(
@@ -131,7 +131,7 @@ def _sync_line(kind: str, *percentiles_ns: int) -> str:
 
 
 def _entry(label: str | None, text: str) -> list[str]:
-    """Return the lines of a labelled text. Lines after the first are indented. Empty for an empty text."""
+    """Return the lines of an entry. Lines after the first are indented. [] for an empty text."""
     return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 

@@ -55,7 +55,7 @@ def exit_code(found: Sequence[Ending]) -> int:
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
-    """Return the ending of a measurement that the user stopped. `after` is its progress: "3 of 8 cases"."""
+    """Return the problem that the user stopped a measurement. `after` is its progress: "3 of 8 cases"."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 
@@ -63,7 +63,7 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:  # all cases have started, so trials are counted instead
+        if len(report.runs) >= report.planned:  # all cases have started, so count the trials
             requested = sum(run.case.repeat for run in report.runs)
             so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)
@@ -71,7 +71,7 @@ def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if wrong:
         example = next(iter(wrong.counterexamples), "see the report")
         yield Ending(BAD, f"Error: the data is wrong: {example}.")
-    # If more operations failed than the case allows, the measurement was no success.
+    # Too many failed operations are a problem, even if all cases were measured.
     if too_many := [run for run in report.runs if run.failed_too_many]:
         yield Ending(BAD, f"Error: {failures_sentence(max(too_many, key=Run.failed_share))}")
     if failed := [run for run in report.runs if run.error]:
@@ -111,7 +111,7 @@ def failures_sentence(run: Run) -> str:
 
 
 def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield the most severe problem of an A/B test. Less severe problems follow from it, and are left out."""
+    """Yield only the most severe problem of an A/B test, because the others follow from it."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)

@@ -18,7 +18,7 @@ DOCUMENTS = ("json", "txt", "md", "html", "xml")
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return the function `name` of a module of `show`, which is imported when the function is called."""
+    """Return a function that calls `name` of a module of `show`. The first call imports the module."""
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -27,7 +27,10 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return the function `name` of a module. The function raises UsageError for a study's result."""
+    """Return a function that calls `name` of a module, for a format that holds only figures of cases.
+
+    The function raises UsageError for the result of a study, such as a crash test.
+    """
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import called
@@ -74,7 +77,7 @@ NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
 }
 """Functions, by format, from several reports and their names to a text."""
 
-BESIDE: dict[str, tuple[str, Callable[..., str]]] = {
+SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
 """Second output file that some formats need: the ending of its name, and the function for its text."""

@@ -56,12 +56,12 @@ def when(report: Report) -> str:
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return the description of a group: the text `what`, then all conditions, as one sentence."""
+    """Return a sentence on a group of runs: `what` (the work), then all conditions of the measurement."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return the description of a group: `what` with unusual conditions, then the usual ones or ""."""
+    """Return two sentences on a group of runs: `what` with unusual conditions, and usual conditions or ""."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -71,7 +71,7 @@ def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
-    """Return sentences on the durability of a group's commits, one for each combination of settings."""
+    """Return sentences on the durability of commits, one for each combination of settings in the group."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not experiment_of(group.case).opens_database:
@@ -82,7 +82,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, comparable with other targets."""
+    """Return a sentence on the durability of a trial's commits, with the target if the group has several."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -97,10 +97,9 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings that a reader must see before the figures, without those that `findings` repeat."""
+    """Return the warnings to show before the figures, without those that `findings` repeat."""
     repeated = {finding.code for finding in findings}
-    # The warning on a bug of the WAL does not apply if no trial used a WAL, by the settings that were read
-    # back.
+    # A warning on a WAL bug does not apply if no trial used a WAL, as the settings that were read back show.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
     others = _other_sqlite(group.runs)
@@ -112,7 +111,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     ]
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # If a CPU quota stopped processes, a disturbance below gives more details than this warning.
+        # If a CPU quota stopped processes, a warning further down (from `disturbances`) has more details.
         is_repeated = warning.code == "cpu-quota" and group.met_quota
         if warning.serious and not (of_library and elsewhere) and not is_repeated:
             remark = " This is sqlstress's own SQLite; your program may use another."
@@ -129,7 +128,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return the observations of another SQLite than the driver's, if all trials of the runs used it."""
+    """Return the observations of another SQLite than the driver's, if all trials made this observation."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -139,7 +138,7 @@ def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
 
 
 def _minute(created: str) -> str:
-    """Return an ISO 8601 time to the minute, with its time zone. Other texts are returned unchanged."""
+    """Return an ISO 8601 time as text to the minute, with its time zone. Return other texts unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -147,7 +146,7 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs share, and whether it is usual, so that brief formats omit it."""
+    """Yield each condition that the runs share, with whether it is usual (brief formats omit it)."""
     yield from ((text, False) for text in _window(group))
     case = group.case
     if (
@@ -176,15 +175,14 @@ def _window(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # An interrupted measurement has fewer passes than requested, and some cases may have one pass more than
-    # others.
+    # After an interruption, there are fewer passes than requested, and cases can differ by one pass.
     passes = {min(case.repeat, len(run.trials)) for run in group.runs if run.trials and not run.error}
     if passes and max(passes) > 1:
         yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
 def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield a clause on the wait for a locked database, and whether it is usual; one for each target."""
+    """Yield, for each target, a clause on the wait for a locked database, and whether this is usual."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]

@@ -12,7 +12,7 @@ from sqlstress.report import Report, to_json
 
 
 def report_json(report: Report) -> str:
-    """Return a report as JSON text, with its findings, which are computed each time."""
+    """Return a report as JSON text, with its findings, which are computed from the figures."""
     findings = [
         {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
         for finding in advise(report)

@@ -24,7 +24,7 @@ from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Attribute of a suite that counts tests, by the XML element of the tests that it counts."""
+"""Attribute of a suite with the number of tests with an outcome, by the XML element of the outcome."""
 
 
 def report_junit(*reports: Report) -> str:
@@ -36,7 +36,7 @@ def report_junit(*reports: Report) -> str:
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
     _count(suites)
-    del suites.attrib["skipped"]  # the schema of JUnit allows this attribute only for a suite
+    del suites.attrib["skipped"]  # by JUnit's schema, only a suite has this attribute
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
@@ -49,7 +49,7 @@ def _suite(report: Report) -> ElementTree.Element:
         ElementTree.SubElement(properties, "property", name=name, value=brief(value))
     suite.extend(_tests(report))
     _count(suite)
-    # The schema of JUnit allows no time zone. The time of a report is UTC.
+    # Leave out the time zone (UTC), which the schema of JUnit does not allow.
     with suppress(ValueError):
         suite.set("timestamp", datetime.fromisoformat(report.created).strftime("%Y-%m-%dT%H:%M:%S"))
     return suite

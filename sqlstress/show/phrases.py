@@ -42,11 +42,11 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""All values of each fact that selects the wording, by code of the sentence and name of the fact."""
+"""Values of the facts that select the wording, by (code of the sentence, name of the fact)."""
 
 
 def sentences() -> dict[str, Sentence]:
-    """Return the functions of all sentences, by code: shared sentences, then those of each experiment."""
+    """Return all sentence functions by code: shared functions, then those of each experiment."""
     packages = dict.fromkeys(target.rpartition(".")[0] for target in EXPERIMENTS.values())
     names = [f"{package}.sentences" for package in packages if find_spec(f"{package}.sentences")]
     return {
@@ -58,7 +58,7 @@ def sentences() -> dict[str, Sentence]:
 
 
 def facts_of(sentence: Sentence) -> dict[str, Any]:
-    """Return a sample value of each fact of a sentence, by name."""
+    """Return a sample value for each fact (parameter) of a sentence function, by name."""
     facts = {name: _sample(name, kind) for name, kind in get_type_hints(sentence).items() if name != "return"}
     chosen = {
         name: CHOICES[code_of(sentence), name][0] for name in facts if (code_of(sentence), name) in CHOICES
@@ -67,7 +67,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield the sample facts of each variant: first all facts, then all but one, or with one changed."""
+    """Yield sample facts for each variant of a sentence: all facts, then without or with another fact."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -80,7 +80,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return an invented value of a fact, by its name and type."""
+    """Return an invented value for a fact with this name and this type."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:

@@ -69,7 +69,7 @@ class Plot:
 
 
 def colour(place: int) -> str:
-    """Return the colour of the item with the index `place`."""
+    """Return the name of the colour of the item number `place`, from 0."""
     return f"--c{place % COLOURS + 1}"
 
 
@@ -87,7 +87,7 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute that draws each line in a small frame; empty if one frame has room for all."""
+    """Return the attribute that draws each line in a frame of its own; {} if the lines fit one frame."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
@@ -166,9 +166,9 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of the rates as bars, with views of absolute and of relative rates.
 
-    A relative rate is divided by that of the report's own first case that all reports have. `names` has a
-    label for each report. `bar` returns the title of the view that shows a case, and a key for its bar.
-    `bar_name` returns the name of a case's bar.
+    In each report, a relative rate is divided by the rate of the first case that all reports have. `names`
+    has a label for each report. `bar` returns the title of a case's view, and the key of its bar.
+    `bar_name` returns the name of the bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -193,7 +193,7 @@ def bar_plots(
 
 
 def _over(compared: ComparedTable, base: int) -> Figure:
-    """Return the function that divides the rate of a case by that of the case `base` in the same report."""
+    """Return a function: the rate of a case divided by the rate of case `base`, in one report."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -312,7 +312,7 @@ _BUCKETS = 0x7F80
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot of histograms with a view for each case; nothing if there are no latencies."""
+    """Yield a plot with a view for each case: the histograms of its latencies. Nothing without latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),

@@ -44,12 +44,12 @@ class Pages:
     """Functions that make pages in a format whose pages are drawn block by block, such as Markdown."""
 
     drawn: Callable[[Block], str]
-    """Function that returns a block as text in the format; "" leaves the block out."""
+    """Function that returns a block as text in the format; "" if the format leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
     """Function that returns the last text of a page from its blocks, such as a hint at omitted blocks."""
 
     def report(self, *reports: Report) -> str:
-        """Return reports as text: the conditions, the tables, and the findings of each."""
+        """Return reports as text: each with its conditions, tables and findings."""
         return self._page(
             block for report in reports for section in report_sections(report) for block in section.blocks
         )
@@ -59,7 +59,7 @@ class Pages:
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return a check against a baseline as text. `max_drop` is the allowed change, as a share."""
+        """Return a check against a baseline as text. `metric` and `max_drop` (a share) are its options."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -96,7 +96,7 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks of a group's table. Warnings in `warned` are left out; new ones are added to it."""
+    """Yield the blocks on a group of runs. Add new warnings to `warned`, and leave out the others."""
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
@@ -115,11 +115,14 @@ LONGEST = 120
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
 """End of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Positions where a sentence can be cut. Text in brackets is skipped."""
+"""Positions at which a sentence can be cut, outside of brackets."""
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return a report's first sentence on wrong data; else on its verdict, findings or description."""
+    """Return the headline of a report: the first sentence on wrong data, if any.
+
+    Else return the first sentence of the verdict, the findings or the description, in this order.
+    """
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
     statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
@@ -134,7 +137,7 @@ def comparison_headline(comparison: Comparison) -> str:
 
 
 def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of all paragraphs, and always, as the last text, "Nothing was measured."."""
+    """Yield the texts of all paragraphs, then "Nothing was measured.", so that there is always a text."""
     for block in blocks:
         match block:
             case Lines():

@@ -71,8 +71,10 @@ WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each part. A finding that some parts lack is labelled with its
-    parts."""
+    """Yield the findings of a topic on each part of a group: the runs with one value of an option.
+
+    If only some parts have a finding, it is labelled with their values.
+    """
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
         for finding in topic(part):
@@ -83,7 +85,7 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
 
 
 class Presenter:
-    """Presenter of an experiment, which overrides the methods that differ. The methods only read a report."""
+    """Object that shows the results of an experiment. A subclass overrides the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
     """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.
@@ -99,7 +101,7 @@ class Presenter:
         """Return the reason why operations of a run failed, as a clause."""
         trials = [trial for trial in run.ended if trial.failed]
         time = failure_time_of(failures_of([run]), run.case.settings.busy_timeout_ms)
-        # Older reports lack the times of failed operations.
+        # Reports of older versions lack the times of failed operations.
         locked = f"{LOCKED}, {failure_time(time)}" if time and not run.case.server else LOCKED_FOR_LONGER
         if not any(trial.busy_snapshot for trial in trials):
             return locked
@@ -114,7 +116,7 @@ class Presenter:
         return False
 
     def activity(self, group: Group) -> str:
-        """Return the activity of the processes, as the beginning of a sentence."""
+        """Return the activity of the processes as text, which begins a sentence."""
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
@@ -134,7 +136,7 @@ class Presenter:
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings of all topics on a group."""
+        """Yield the findings on a group of runs, from all `topics` of this presenter."""
         for topic in self.topics:
             yield from topic(group) if topic in WHOLE_GROUP_TOPICS else by_part(topic, group)
 
@@ -164,7 +166,7 @@ class Presenter:
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which cases with the same work differ."""
+        """Return, for each case, a text with its values of the load options in which the cases differ."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -172,7 +174,7 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of the plot's view that shows a case as a bar, and the key of the bar in it."""
+        """Return the title of the view (of a bar plot) that shows a case, and the key of the case's bar."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
@@ -180,7 +182,7 @@ class Presenter:
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        """Return the CSV columns that only cases of this experiment have: the fields of their specs."""
+        """Return the CSV columns of this experiment, by name: the fields of the specs of `runs`."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = experiment_of(run.case).key or run.case.workload
@@ -221,7 +223,7 @@ class LoadShown(Presenter):
         yield from self.table(group)
 
     def table(self, group: Group) -> Iterator[Block]:
-        """Yield the table with the columns of `columns`, and its legend."""
+        """Yield a table of a group of runs, with the columns from the method `columns`, and its legend."""
         table = table_of(rows_of(group), self.columns(group))
         yield table
         yield Legend(table)
@@ -285,7 +287,10 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return the function that returns the field `name` of a run's spec; None if the spec is no `kind`."""
+    """Return a function from a run to the field `name` of its spec.
+
+    The function returns None if the spec is not of the type `kind`.
+    """
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
@@ -294,7 +299,7 @@ Tile = tuple[str, str, str]
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict, with the name `what`. `proved` is the figure if the data is right."""
+    """Return the tile of a verdict. `what` is its name, and `proved` its text if the data is right."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

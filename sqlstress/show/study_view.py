@@ -83,12 +83,12 @@ def _study(
 
 
 def _cell(value: float | None, metric: str) -> str:
-    """Return a figure as a cell: ms for a p99 in ns, else a rate; a dash for None."""
+    """Return a figure as a table cell: a p99 (in ns) as ms, or a TPS; a dash for None."""
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return the cells of a change, given as ratios such as 1.05: "+5%", and the ends of its interval."""
+    """Return table cells for a ratio and the ends of its interval, as changes: 1.05 → "+5%"."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
@@ -97,7 +97,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     findings: list[Finding] = []
     for group in groups:
         findings += (*wrong_data_findings(group), *failures(group))
-        # No figure shows operations that fail at once, because they take no time. So a finding reports them.
+        # Operations that fail at once affect no figure, as they take no time. So a finding reports them.
         # If too many failed, the verdict reports them instead.
         run = max(group.runs, key=Run.failed_share)
         if (share := run.failed_share()) and not run.failed_too_many:
@@ -179,12 +179,12 @@ def _middle(run: Run, metric: str) -> float | None:
 
 
 def _estimate(look: Look) -> tuple[str, ...]:
-    """Return the cells of a look (interim result): number of pairs, change, ends of the change's interval."""
+    """Return the table cells of a look (interim result): number of pairs, change, and its interval."""
     return whole_cell(look.pairs), *_change(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
-BESIDE = 0.4
-"""Horizontal distance of an estimate from its last pair, in pairs, so that it does not hide the pair."""
+ESTIMATE_OFFSET = 0.4
+"""Horizontal distance of an estimate from the last of its pairs, in pairs, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
@@ -223,7 +223,7 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
     if len(decades) > 4:
         return axis(title, type="log")
     ticks = [step * 10.0**ten for ten in decades for step in (1, 2, 5)]
-    # If all ratios are near each other, use even steps that include 1: 0.9, 1, 1.1.
+    # For a narrow range, use even steps such as 0.9, 1, 1.1.
     step = next((step for step in (0.01, 0.02, 0.05, 0.1, 0.2) if high - low < 8 * step), None)
     if step is not None and high <= 2 * low:
         ticks = [round(count * step, 2) for count in range(floor(low / step), ceil(high / step) + 1)]
@@ -243,7 +243,7 @@ def _estimates(looks: tuple[Look, ...]) -> Plain:
         "type": "scatter",
         "mode": "markers",
         "name": "estimate",
-        "x": [look.pairs + BESIDE for look in shown_looks],
+        "x": [look.pairs + ESTIMATE_OFFSET for look in shown_looks],
         "text": [digits(look.pairs) for look in shown_looks],
         "y": [look.ratio for look in shown_looks],
         "error_y": {
@@ -339,7 +339,7 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
-    """Return a bound of a ratio as a change; a dash if it is unknown."""
+    """Return a bound of a ratio as a change, such as "+5%"; a dash if the bound is unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
@@ -350,7 +350,7 @@ _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    # Windows are longer at low rates. The table must not be split into groups by their length.
+    # Windows are longer at low rates. Set one length, so that the runs share a table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -422,7 +422,7 @@ def _min_checkpoints(run: Run) -> float | None:
 
 
 def _may_contain_checkpoints(run: Run) -> bool:
-    """Return whether a run writes to a WAL without counting commits, so that checkpoints are not counted."""
+    """Return whether a run writes to a WAL, but its checkpoints are unknown for lack of a commit count."""
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
@@ -448,13 +448,13 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median of the windows' values of a percentile, in ms; None for too few operations."""
+    """Return the median over the windows of a percentile, in ms; None for too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return the exceeded bounds, and the reasons why windows were not judged, the most frequent first."""
+    """Return a text on exceeded bounds and on reasons why windows were not judged, most frequent first."""
     kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 

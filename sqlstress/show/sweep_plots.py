@@ -37,7 +37,7 @@ from sqlstress.statistics.units import finite
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group. A plot for which the group lacks figures is left out."""
+    """Yield the plots of a group of runs. Plots without figures are left out."""
     if not group.parts:
         for draw in (throughput, shares, percentiles, histogram, over_time):
             yield from draw(group)
@@ -58,9 +58,9 @@ def _sweeps(group: Group) -> bool:
 
 
 def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with a view for each part of a group, for plots whose parts cannot share axes.
+    """Yield one plot with a view for each value of the option `group.setting`.
 
-    `draw` yields the plot of one part.
+    `draw` yields the plot for the runs with one value. Use this if the values cannot share axes.
     """
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
@@ -140,7 +140,7 @@ def _curves_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _bars_by_value(group: Group) -> Iterator[Plain]:
-    """Yield a set of bars (TPS by value of `group.setting`) for each pair of files and processes."""
+    """Yield a set of bars, TPS by value of `group.setting`, for each number of files and of processes."""
     by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
     for run, _ in group.measured():
         tps = finite(run.median_tps())
@@ -208,7 +208,7 @@ def _name(layout: int, runs: Iterable[Run]) -> str:
 def over_time(
     group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of TPS over the window. `called` returns the label of a run's line."""
+    """Yield the plot of TPS over the time of the window. `called` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
@@ -230,7 +230,7 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
     where = "".join(f"{part}, " for part in (label, buckets_label(run.case.buckets, [run.case])) if part)
     hover = f"{where}%{{x:.1f}} s: %{{y:,.0f}}/s"
     seconds = [round(BIN_S * count, 1) for count in range(len(totals) + 1)]
-    # The last tenth of a second needs an end point, too.
+    # Repeat the last value, so that the line extends to the end of the last interval.
     return line(label, seconds, [*totals, totals[-1]], number, hover, width=1.8, shape="hv")
 
 
@@ -296,7 +296,7 @@ def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
 Measured = list[tuple[Run, Trial]]
 """Runs, each with its typical trial."""
 _MS = axis("ms", type="log")
-_APART = (("p99", "solid"), ("p50", "dash"))
+_COMPARED_PERCENTILES = (("p99", "solid"), ("p50", "dash"))
 """Percentiles that are shown for each value of an option, with the style of their lines."""
 
 
@@ -346,7 +346,7 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
         latencies = _by_processes([pair for pair in part.measured() if pair[0].case.buckets == layout], kind)
-        for percentile, dash in _APART:
+        for percentile, dash in _COMPARED_PERCENTILES:
             line_label = f"{name(group.value(part.case))} {percentile}"
             hover = f"{line_label}, %{{x}} processes: %{{y:.3g}} ms"
             data += latency_lines(line_label, latencies, percentile, number, hover, dash)
@@ -358,7 +358,7 @@ def _over_values(group: Group, measured: Measured, kind: str, label: str) -> Vie
     """Return the view of p50 and p99, as marks, by value of the option `group.setting`."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
-    for number, (percentile, _) in enumerate(_APART):
+    for number, (percentile, _) in enumerate(_COMPARED_PERCENTILES):
         hover = f"%{{x}}: {percentile} %{{y:.3g}} ms"
         lines = latency_lines(percentile, latencies, percentile, number, hover)
         data += [{**trace, "mode": "markers"} for trace in lines]

@@ -41,7 +41,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table of at most WIDTH characters, and its text. It loses gaps, then columns, if too wide."""
+    """Return a table that fits WIDTH, and its text. If too wide, it gets narrow gaps, then fewer columns."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -91,7 +91,7 @@ def _marks(blocks: Sequence[Block]) -> str:
 
 
 def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the last text of a brief page: the meanings of marks in tables, and the option for details."""
+    """Return the last text of a brief page: the meanings of marks in its tables, and a hint at --details."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)
@@ -115,5 +115,5 @@ def coloured(text: str) -> str:
 
 
 def pages(details: bool) -> Pages:
-    """Return the functions that make pages for a terminal."""
+    """Return the functions that make pages for a terminal, either brief or with `details`."""
     return FULL if details else BRIEF

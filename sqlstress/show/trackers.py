@@ -51,7 +51,7 @@ def surroundings(environment: Environment) -> str:
 
 
 def _particulars(case: Case) -> Iterator[str]:
-    """Yield each option of a case whose value differs from its default, such as "driver=apsw"."""
+    """Yield a text such as "driver=apsw" for each option of a case that differs from its default."""
     if case.driver != DEFAULT:
         yield f"driver={case.driver}"
     if case.ops is not None:
@@ -68,11 +68,14 @@ def _particulars(case: Case) -> Iterator[str]:
         yield from _changed(getattr(spec, part), experiment.label_fields)
 
 
-def _changed(part: Any, said: Collection[str]) -> Iterator[str]:
-    """Yield each field of `part` with an unusual value: "page-size=512". Fields in `said` are left out."""
+def _changed(part: Any, excluded: Collection[str]) -> Iterator[str]:
+    """Yield a text such as "page-size=512" for each field of `part` that differs from its default.
+
+    Fields in `excluded` are left out.
+    """
     for field in fields(part):
         value = getattr(part, field.name)
-        if field.default is MISSING or value == field.default or field.name in said:
+        if field.default is MISSING or value == field.default or field.name in excluded:
             continue
         if field.name == "pragmas":
             yield from (f"{name}={setting}" for name, setting in value)

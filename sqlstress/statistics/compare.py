@@ -48,7 +48,7 @@ class Ratio(NamedTuple):
     low: float
     """Lower end of the interval; 0 if there are too few figures."""
     high: float
-    """Upper end of the interval; infinite if there are too few figures for one."""
+    """Upper end of the interval; infinite if there are too few figures for an interval."""
     pairs: int
     """Number of passes or pairs of trials with both figures; 0 if there are too few for an interval."""
 
@@ -124,9 +124,10 @@ class Passes(Generic[K]):
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return the ratio of case `other` to case `base`; None for fewer than MIN_PASSES shared passes.
+        """Return the figure of case `other` divided by that of `base`; None for too few shared passes.
 
-        `error` is the probability that the interval misses the true ratio; None means a part of the total.
+        `error` is the probability that the interval misses the true ratio. None means an equal part of the
+        `error` of this object, so that all compared ratios are right together.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -137,7 +138,8 @@ class Passes(Generic[K]):
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
         """Return a lower bound of the ratio of the geometric mean of `others` to case `base`.
 
-        `error` is the probability that the true ratio is lower. 0 for fewer than MIN_PASSES shared passes.
+        `error` is the probability that the true ratio is lower. Return 0 for fewer than MIN_PASSES shared
+        passes.
         """
         logs = self._differences(base, others)
         if len(logs) < MIN_PASSES:
@@ -147,7 +149,8 @@ class Passes(Generic[K]):
     def at_most(self, base: K, other: K, error: float) -> float:
         """Return an upper bound of the ratio of case `other` to case `base`.
 
-        `error` is the probability that the true ratio is higher. Infinite for fewer than MIN_PASSES passes.
+        `error` is the probability that the true ratio is higher. Return infinity for fewer than MIN_PASSES
+        shared passes.
         """
         inverse = self.at_least(other, [base], error)
         return 1 / inverse if inverse else math.inf
@@ -161,32 +164,33 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return, by shared pass, the mean logarithm of the figures of `others` minus that of `base`."""
+        """Return, for each shared pass, the mean logarithm of the `others` minus the logarithm of `base`."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return the distance from the mean of the differences `logs` to its one-sided bound.
+        """Return the distance from the mean of the differences `logs` to a one-sided bound of the true mean.
 
-        `error` is the probability that the true mean lies beyond the bound. `share` is explained in `_noise`.
+        `error` is the probability that the true mean lies beyond the bound. For `share` see `_noise`.
         """
         noise, degrees = self._noise(logs, share)
         return quantile(1 - error, degrees) * math.sqrt(noise / len(logs))
 
     def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
-        """Return the variance of a difference in one pass, and its degrees of freedom.
+        """Return the variance of the differences `logs`, one for each pass, and its degrees of freedom.
 
-        `share` is the ratio of this variance to that of a case if all are equally noisy: 2 for two cases.
+        `share` is the variance of a difference divided by that of a single case, if all cases are equally
+        noisy: 2 for the difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
-        # Cases are not equally noisy. With these weights and a third of the degrees of freedom, an error rate
-        # of 5% is kept if noise is even, grows with the number of processes, has heavy tails, or affects a
-        # single case.
+        # Some cases are noisier than others. With these weights and a third of the degrees of freedom, the
+        # error rate of 5% is kept for different kinds of noise: equal in all cases, growing with the number
+        # of processes, with heavy tails, or in a single case.
         return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
@@ -199,7 +203,7 @@ def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
     """Return the variance of the logarithms around the means of cases and passes, and its degrees of freedom.
 
-    (0, 0) if there are fewer than MIN_PASSES cases or shared passes.
+    Return (0, 0) if there are fewer than MIN_PASSES cases or shared passes.
     """
     passes = _common(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
@@ -219,7 +223,7 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
+    Return None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
     interval, because the figures are not compared with those of other cases.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
@@ -234,7 +238,7 @@ _MAX_LOG = 700.0
 
 
 def _exp(value: float) -> float:
-    """Return e**value, but at most e**_MAX_LOG."""
+    """Return e**value, but at most e**_MAX_LOG, which a float can represent."""
     return math.exp(min(value, _MAX_LOG))
 
 
@@ -266,9 +270,8 @@ def within(value: float, degrees: int) -> float:
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the mean of each pair of differences, also of each with itself, in ascending order."""
-    # If the differences are sorted, their means consist of long ascending sequences, which Python sorts
-    # faster.
+    """Return the means of all pairs of differences (also of each with itself), in ascending order."""
+    # The means of sorted differences consist of long ascending sequences, which Python sorts faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
@@ -281,9 +284,10 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return the number of ways to sign the ranks 1 to `pairs` with a sum of at most 0, 1, 2, ...
+    """Return, for each value 0, 1, 2, ... of the signed-rank statistic, the ways to get at most this value.
 
-    The sum is that of the ranks with a plus sign. There are 2**pairs ways in all.
+    A way gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs ways. The statistic is the sum of
+    the ranks with a plus sign.
     """
     ways = [1]
     for rank in range(1, pairs + 1):
@@ -295,7 +299,8 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 def signed_rank_critical(pairs: int, alpha: float) -> int:
     """Return the largest value of the signed-rank statistic that is significant at `alpha`.
 
-    The probability of a statistic up to this value is at most `alpha`. -1 if there are too few pairs.
+    If there is no difference, the statistic is at most this value with a probability of at most `alpha`.
+    Return -1 if there are too few pairs.
     """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
@@ -332,7 +337,7 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
     """
     if not m or not n:
         return (1,)
-    # The largest of all values is one of the m, which exceeds all n values, or one of the n.
+    # The largest value is one of the m values, and exceeds all n values, or it is one of the n values.
     above, below = (0,) * n + _orders(m - 1, n), _orders(m, n - 1)
     return tuple(a + b for a, b in zip_longest(above, below, fillvalue=0))
 
@@ -340,8 +345,9 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    `m` and `n` are the sizes of the samples. The probability of a statistic up to this value is at most
-    `alpha`. -1 if there are too few values. Samples larger than MAX_EXACT_SIZE use the normal approximation.
+    `m` and `n` are the sizes of the samples. If there is no difference, the statistic is at most this value
+    with a probability of at most `alpha`. Return -1 if there are too few values. Samples larger than
+    MAX_EXACT_SIZE use the normal approximation.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
@@ -372,7 +378,7 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
         return None
     log = median(all_differences(base, other))
     if log >= _MAX_LOG:
-        return None  # possible with a manipulated report
+        return None  # a manipulated report can have such figures
     ends = unpaired_bounds(base, other, (1 - confidence) / 2)
     if ends is None:
         return without_interval(_exp(log))
@@ -381,5 +387,5 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
 
 
 def min_sample_size(alpha: float) -> int:
-    """Return the minimum size of two equal samples that can show a difference at `alpha`."""
+    """Return the minimum number of values in each of two equal samples to show a difference at `alpha`."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

@@ -2,8 +2,8 @@
 
 A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
 measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the latency. The limit
-is the rate at which half of the windows keep the promise. Functions depend only on the windows so far, so
-tests can simulate machines.
+is the rate at which half of the windows keep the promise. The functions depend only on the windows so
+far, so that tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from sqlstress.statistics.compare import quantile
 
 
 class Line(NamedTuple):
-    """Straight line through points (x, y). With x relative to its mean, both errors are independent."""
+    """Straight line through points (x, y): y = height + slope * (x - x_mean), with standard errors."""
 
     x_mean: float
     height: float
     """Value of y at `x_mean`."""
     slope: float
     height_error: float
-    """Standard errors of height and slope."""
+    """Standard errors of height and slope. They are independent, because x is relative to its mean."""
     slope_error: float
     degrees: int
     """Degrees of freedom: the number of points minus 2."""
 
 
 def fit_line(points: Sequence[tuple[float, float]]) -> Line:
-    """Return the line nearest to three or more points. Raise ValueError if all x are equal."""
+    """Return the least-squares line of three or more points. Raise ValueError if all x are equal."""
     xs, ys = zip(*points, strict=True)
     x_mean, degrees = fmean(xs), len(points) - 2
     slope, height = linear_regression([x - x_mean for x in xs], ys)
@@ -52,7 +52,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 # At this rate, half of the windows keep the promise. A margin counts as 1 (a factor of e) at most, which
 # limits the effect of a stall of the machine on the line. Rates are steps of a fixed ladder. After a window
 # that kept the promise, the next rate is a step up; after a window that broke the promise, a step down. So
-# most windows are near the limit, where noise makes many windows necessary.
+# most windows are near the limit, where many windows are needed because of noise.
 #
 # Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
 # Statistical Association 43, 1948.
@@ -132,7 +132,7 @@ def _agree(margins: Sequence[float]) -> bool:
 
 
 def answer(windows: Windows) -> SearchAnswer:
-    """Return the answer of a search from all its windows. No tried rate contradicts the answer."""
+    """Return the answer of a search: the limit, with an interval that no tried rate contradicts."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
@@ -153,15 +153,15 @@ def answer(windows: Windows) -> SearchAnswer:
 
 
 def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
-    """Return a rate rounded to three digits by the function `towards` (floor, ceil or round); None for 0."""
+    """Return a rate rounded to three digits with `towards` (floor, ceil or round); None for 0."""
     unit = 10 ** max(0, math.floor(math.log10(rate)) - 2) if rate >= 1 else 1
     return towards(rate / unit) * unit or None
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return the lower end of the limit's interval, the limit, and the upper end, as rates.
+    """Return three rates: the lower end of the limit's interval, the limit, and the upper end.
 
-    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
+    Return None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
     middle = _divide(windows)
     points = [
@@ -182,9 +182,10 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
 
 def _divide(windows: Windows) -> float:
-    """Return the dividing rate, a first estimate of the limit, midway between two tried rates.
+    """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    As few windows as possible break the promise below it or keep the promise above it.
+    It is the rate with the fewest windows on the wrong side: below the rate but broke the promise, or above
+    the rate but kept the promise.
     """
     rates = sorted(windows)
 
@@ -231,11 +232,12 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate.
+    """Return the rate of the next window, near the dividing rate (see `_divide`).
 
-    If the two rates around the dividing rate are more than two steps from each other, it is midway. Else it
-    is a step up or down from the last window, by its result, or the tried rate below if that window was far
-    off. `bottom` is the lowest step that may be tried.
+    If the tried rates next to the dividing rate differ by more than two steps of LADDER, return the step
+    midway. Else, if the last window was far from the dividing rate, return the tried rate below the dividing
+    rate. Else go a step up from the last window if it kept the promise, or down if not. `bottom` is the
+    lowest index of LADDER that may be tried.
     """
     rates, middle = sorted(windows), _divide(windows)
     above = bisect_left(rates, middle)

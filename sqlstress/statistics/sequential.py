@@ -51,15 +51,15 @@ def looks(most: int) -> tuple[InterimLook, ...]:
     """Return the planned looks for at most `most` pairs. Each look gets an equal part of ALPHA."""
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # A first look with too few pairs for any verdict is dropped, because it would only reduce the parts of
-    # the other looks.
+    # A first look with too few pairs for any verdict is dropped. It would only reduce the parts of ALPHA that
+    # the other looks get.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the logarithm of the worst allowed ratio of B to A, with the sign of a difference: 0 or less.
+    """Return the worst allowed difference of a pair (a logarithm, negative if B is worse): 0 or less.
 
     `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0. The
     result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
@@ -71,8 +71,10 @@ def tolerance(metric: str, max_drop: float) -> float:
 
 
 def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean of each pair's differences in all cases. `cells` has, for each case, those of all
-    pairs."""
+    """Return the mean over all cases of each pair's differences, which are logarithms of ratios.
+
+    `cells` has a sequence for each case, with a difference for each pair.
+    """
     return [fmean(pair) for pair in zip(*cells, strict=True)]
 
 
@@ -93,22 +95,24 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of the rest of DIRECTION_ALPHA, but at least `alpha`, the error rate of the verdict.
+    Each look gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
+    the verdict.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
 
 def direction(ends: Bounds) -> str:
-    """Return FASTER or SLOWER if the bounds of B's difference show it, else UNCLEAR."""
+    """Return FASTER or SLOWER if both bounds of the difference have this direction, else UNCLEAR."""
     if rules_out_drop(ends, 0.0):
         return FASTER
     return SLOWER if shows_drop(ends, 0.0) else UNCLEAR
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return FAIL if any interval in `failing` is entirely worse than `allowed`.
+    """Return the verdict from intervals of differences: FAIL, PASS or UNDECIDED.
 
-    Else return PASS if the interval `passing` is entirely better than `allowed`, or UNDECIDED if it is not.
+    FAIL if any interval in `failing` is entirely worse than `allowed`. Else PASS if the interval `passing` is
+    entirely better than `allowed`.
     """
     if any(shows_drop(ends, allowed) for ends in failing):
         return FAIL
@@ -116,9 +120,10 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of the verdict fail from one case, or from the mean of all cases.
+    """Return the error rate of each test that can fail an A/B test at a look.
 
-    The single cases and the mean share the error rate `alpha` of a look. `cells` is the number of cases.
+    There is a test for each of the `cells` cases, and a test for the mean of all cases. They share the error
+    rate of the look, `alpha`.
     """
     return alpha if cells == 1 else alpha / (cells + 1)
 

@@ -49,7 +49,7 @@ WAL_RESTARTS = "WAL restarts"
 def jain(shares: Sequence[float]) -> float | None:
     """Return Jain's fairness index of the workers' shares, from 1/n (one does all) to 1 (all are equal).
 
-    None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
+    Return None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
     """
     squares = sum(share * share for share in shares)
     if not squares:
@@ -65,9 +65,9 @@ def min_max_share(shares: Sequence[float]) -> float | None:
 
 
 def half_ratio(bins: Sequence[int]) -> float | None:
-    """Return the median of the second half of a series divided by that of the first half.
+    """Return the median of the second half of a series divided by the median of the first half.
 
-    None if a half has fewer than three values, or if the median of the first half is 0.
+    Return None if a half has fewer than three values, or if the median of the first half is 0.
     """
     half = len(bins) // 2
     if half < 3:

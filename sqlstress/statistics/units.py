@@ -14,7 +14,10 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return "500ms", "2s", "2m", "1h" or plain seconds as seconds. Raise ValueError for other texts."""
+    """Return a duration such as "500ms", "2s", "2m", "1h" or "2" (seconds) in seconds.
+
+    Raise ValueError for other texts.
+    """
     match = _DURATION.fullmatch(text.strip().lower())
     seconds = float(match[1]) * _SECONDS[match[2] or "s"] if match else math.inf
     if not math.isfinite(seconds):
@@ -24,7 +27,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return seconds as text with six digits, which parse_duration can read: 0.5 → "500ms", 2.0 → "2s"."""
+    """Return a duration as text that `parse_duration` can read, six digits: 0.5 → "500ms", 2.0 → "2s"."""
     if seconds and seconds < 1:
         return f"{_plain_decimal(seconds * 1000)}ms"
     return f"{_plain_decimal(seconds)}s"

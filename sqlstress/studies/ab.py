@@ -37,10 +37,11 @@ from sqlstress.target import stores_nothing
 
 
 def order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return the order in which the arms (0 is A, 1 is B) are measured in a pair. Arm `first` begins pair 0.
+    """Return the order in which a pair measures the arms, 0 (A) and 1 (B). Arm `first` begins pair 0.
 
-    The seed draws the order of later pairs, so that an effect of the machine meets A or B by chance, as the
-    signed-rank test assumes. With simple turns, a periodic effect could always meet the same arm.
+    The order of later pairs is random, from the seed, so that an effect of the machine meets A or B by
+    chance, as the signed-rank test assumes. If A and B took turns, a periodic effect could always meet one
+    arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -48,7 +49,7 @@ def order(first: str, seed: int, pair: int) -> tuple[int, int]:
 
 
 def draw_first_arm(seed: int) -> str:
-    """Return the arm that begins the first pair, "A" or "B", drawn by the seed."""
+    """Return the arm that begins the first pair, "A" or "B": a random choice from the seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
@@ -77,12 +78,15 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs that fit into the time limit; MOST without a limit."""
+    """Return the number of pairs that fit into the time limit; MOST if there is no limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
 def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
-    """Return a text on the time until the decision. `needed` is the number of pairs in all, or None."""
+    """Return a text on the time until the decision.
+
+    `needed` is the estimated number of pairs that decide the test; None if the estimate is near the limit.
+    """
     if needed is None:
         return "near the limit"
     minutes = plural(max(1, round(needed * pair_s / 60)), "minute")
@@ -107,7 +111,7 @@ class AbStudy:
     """Runs by (cell, arm), two indices."""
 
     def steps(self, bench: SliceBench) -> Steps:
-        """Measure until the test is decided, the time is over, or a slice cannot be measured."""
+        """Measure pairs until the test is decided, the time is over, or a slice cannot be measured."""
         self.test, start_s = bench.learn(self.test), self.clock()
         limit_s = math.inf if self.test.max_time_s is None else self.test.max_time_s
         for pair in range(self.looks[-1].pairs):
@@ -124,7 +128,7 @@ class AbStudy:
             # The pair is also the last if one more pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
-            if is_last:  # The last look gets all of the error probability that is left.
+            if is_last:  # The last look gets the error probability that earlier looks have not used.
                 total, spent = (sum(step.alpha for step in steps) for steps in (self.looks, self.test.looks))
                 due = InterimLook(pairs, total - spent)
             if due and too_many_failed(self.report(bench.report)):
@@ -165,7 +169,7 @@ class AbStudy:
                 wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
             elif error is None and (refusal := self._refusal(bench.report, cell)):
-                # No pair is valid, not even the earlier pairs.
+                # The earlier pairs are not valid either, so their trials and looks are removed.
                 self.test = replace(self.test, looks=())
                 emptied = {
                     key: replace(other, trials=(), skipped=SAME_CODE) for key, other in self._runs.items()
@@ -173,7 +177,7 @@ class AbStudy:
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
-        """Return an error if both arms of a cell ran the same code although the test compares code."""
+        """Return an error if the test compares code, but both arms of a cell ran the same code; else None."""
         runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
@@ -269,7 +273,7 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def load_options(command: str) -> tuple[Option, ...]:
-    """Return the options of an experiment, which may differ between the arms."""
+    """Return the options of an experiment that an A/B test supports. They may differ between the arms."""
     return options_of_load(command, _OVERRIDES, left_out(command))
 
 
@@ -279,9 +283,10 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return the default values of the options that an arm does not set. `given` names all that it sets.
+    """Return default values for the options of an arm, by option name, as far as an A/B test changes them.
 
-    The values are explicit because the sqlstress of another Python may have other defaults.
+    `given` has the names of the options that the arm sets. If it sets --ops, durations have no default. The
+    values are passed on explicitly, because the sqlstress of another Python may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
@@ -295,7 +300,10 @@ def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]
 
 
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
-    """Return the options of an arm: its `own` options replace `common` ones, or extend their lists."""
+    """Return all options of an arm: defaults, `common` options, and its `own` options.
+
+    An own option replaces the common option. If the value is a list, it extends the common list.
+    """
     commands = {option.name for option in load_options(command) if option.argument == REST}
     options = {**common, **own}
     for name, value in own.items():
@@ -309,7 +317,10 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return options given to `ab()` as on the command line. Raises UsageError for an option `ab()` lacks."""
+    """Return keyword arguments of the Python function `ab` as option values of the command line.
+
+    Raises UsageError for an option that the function does not support.
+    """
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
         raise UsageError(f"{name} is not an option of ab() in Python. Leave it out.")
@@ -332,7 +343,10 @@ def to_words(experiment: str, own: OptionValues) -> list[str]:
 
 
 def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
-    """Return the cases of both arms, with one seed. Raises UsageError if they cannot be paired."""
+    """Return the cases of both arms, all with one seed.
+
+    Raises UsageError if the seeds or the numbers of cases differ between the arms.
+    """
     if arms[0].get("seed") != arms[1].get("seed"):
         raise UsageError("both arms use the same seed. Give --seed outside of --a and --b.")
     seed = seeded({**arms[0], **arms[1]})["seed"]
@@ -346,7 +360,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the A/B test as a study. Raises UsageError for an invalid value in `gate`."""
+    """Return an A/B test with the test options `gate` as a study. Raises UsageError for an invalid value."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
@@ -364,6 +378,9 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return a factory of benches for this Python. Raises UsageError if the arms use different loops."""
+    """Return the object that opens a bench in this Python process.
+
+    Raises UsageError if one arm uses the C loop, the other the Python loop, and no option chose the loop.
+    """
     check_loops((cases[0][0], cases[1][0]), arms)
     return OwnPython((*cases[0], *cases[1]), directory, command)

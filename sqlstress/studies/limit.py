@@ -1,6 +1,6 @@
 """Search for the highest rate of operations at which a latency promise still holds.
 
-First it measures a closed loop, in which each worker runs its operations back to back, to find the first
+First, a closed loop is measured, in which each worker runs its operations back to back, to find the first
 rate. Then operations are due at one rate in each window.
 """
 
@@ -49,12 +49,13 @@ TYPICAL_WINDOWS = 20
 def window_s(case: Case, closed: Trial) -> float:
     """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    A commit writes at least one page to the WAL. After `wal_autocheckpoint` pages there is a checkpoint.
+    The number of checkpoints is estimated from the commits of the closed loop `closed`: a commit writes at
+    least one page to the WAL, and SQLite makes a checkpoint after `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
     if commits is None and experiment.writes(case):
-        # If the number of commits is unknown, each transaction may be a commit.
+        # The number of commits is unknown. At most, each transaction is a commit.
         commits = closed.transactions
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
@@ -64,7 +65,10 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def due(promise: Promise) -> int:
-    """Return the mean number of random arrivals per window that gives enough of them for the promise."""
+    """Return the number of operations to schedule per window, so that almost always enough arrive.
+
+    Arrivals are random, and the promise can be judged only with a minimum number of operations.
+    """
     required = enough(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
@@ -80,13 +84,13 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`duration_s` is the length of windows, or None to choose it; `spacing` is "even" or "poisson"."""
+        """`duration_s` is the length of windows; None to compute it. `spacing` is "even" or "poisson"."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window with a conclusion. A margin above 0 shows a kept promise."""
+        """Rate and margin of each window with a conclusion. A margin above 0 shows a broken promise."""
 
     def report(self, blank: Report) -> Report:
         """Return `blank` with the runs so far: the closed loop, then the rates in ascending order."""
@@ -224,7 +228,7 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     (case,) = cases
     assert case.arrivals
     return LimitStudy(
-        # The search also tries rates at which operations fail, so failures are no error.
+        # The search also tries rates that are too high, at which operations fail. That is no error.
         replace(case, arrivals=None, repeat=1, max_failed=1.0),
         LimitSearch(promise, values["max-time"]),
         case.arrivals.spacing,

@@ -40,9 +40,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran equal code of a module that differs in the arms' folders; else None.
+    """Return an error if both arms ran equal code of a module although their folders have different code.
 
-    The folder of an arm is that of the user's file.
+    The folder of an arm is that of the user's file. Return None if there is no such module.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -54,7 +54,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # The wrong arm is the arm that ran the code of the other arm's folder.
+            # The arm that ran the code of the other arm's folder is wrong.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -65,9 +65,10 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of two versions: the paths of the files without their common end; None if equal.
+    """Return the folders of the two versions of the code to which these files belong; None if equal.
 
-    Example: base/ and the current folder for base/bench/app.py and bench/app.py.
+    These are the paths without their common end: for base/bench/app.py and bench/app.py, the folder base and
+    the current folder.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -77,7 +78,10 @@ def _roots(file: str, other: str) -> tuple[Path, Path] | None:
 
 
 def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
-    """Return the files of a module in both folders; None if a folder lacks the module."""
+    """Return the file of a module in each of the folders `roots`; None if a folder lacks the module.
+
+    `files` are the imported files.
+    """
     package = Path(*name.split("."))
     paths = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
     for folder in (Path(), Path("src")):
@@ -90,7 +94,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module, or of all files of a package, by path in its folder."""
+    """Return the content of a module's file by name; for a package, that of all code files by path."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -112,7 +116,7 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error if both arms ran one version of a module: the file, the cause and the remedy.
+    """Return the error that both arms ran one version of a module: the file, the cause and the remedy.
 
     `files` are the imported files, `differing` those whose content differs. `wrong` is the arm that ran the
     code of the other arm's folder, or None.
@@ -150,9 +154,9 @@ def _mixed_up(
 
 
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if two environments have the same Python and load the same files, or None.
+    """Return an error if the arms name two environments with the same Python; else None.
 
-    Call it only if nothing else differs between the arms.
+    Call this only if the arms differ in nothing else, including the loaded modules.
     """
     if a.python is None or b.python is None:
         return None
@@ -174,7 +178,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence with the reason why both environments have a module, and the remedy."""
+    """Return a sentence on the reason why both arms import a module from one folder, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -189,7 +193,7 @@ def _remedy(name: str, side: ArmCode) -> str:
 
 
 def import_folder(name: str, file: Path) -> Path:
-    """Return the folder on the search path from which a module was imported, given its file."""
+    """Return the folder on the search path from which the module `name` was imported as `file`."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
@@ -200,7 +204,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the .pth file or finder that redirects the import of a module to another folder, or None."""
+    """Return the .pth file or finder that makes Python import a module from its folder, or None."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):
@@ -214,7 +218,7 @@ def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """Yield the paths in `file` if it is a .pth file."""
+    """Yield the paths that a .pth file adds to the search path; nothing for other files."""
     if file.suffix == ".pth":
         lines = map(str.strip, _content(file).decode(errors="replace").splitlines())
         yield from (line for line in lines if line and not line.startswith(("#", "import ", "import\t")))

@@ -67,7 +67,7 @@ class Python:
     """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice as words. The seed differs from pair to pair."""
+        """Return the options of a slice as command-line words. Each pair has a seed of its own."""
         options = {option.name: option for option in get_experiment(self.command).options}
         slice_options = {
             "repeat": 1,
@@ -87,26 +87,32 @@ class Python:
         ]
 
     @property
-    def standing(self) -> list[str]:
-        """Positional arguments of the command line after "--", such as scripts; may be empty."""
+    def positional_words(self) -> list[str]:
+        """The word "--" and the positional arguments, such as scripts; empty without such arguments."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
             words += values if isinstance(values, tuple) else (values,)
         return ["--", *words] if words else []
 
-    def taste(self, case: Case, check: Callable[[], None]) -> Report:
-        """Return the report of a very short slice. Raises UsageError or EnvironmentFailure if it fails."""
+    def test_run(self, case: Case, check: Callable[[], None]) -> Report:
+        """Run a very short slice to test the interpreter, and return its report.
+
+        Raises UsageError or EnvironmentFailure if the interpreter cannot measure.
+        """
         short = () if "ops" in self.options else ("--duration=50ms", "--warmup=0", "--verify=none")
         return self.run([*self.words(case, 0), *short], check, [REHEARSAL, RERUNS])
 
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
-        """Run sqlstress with the interpreter; return its report. `check` is called often, and may raise."""
+        """Run sqlstress with the interpreter and return the report.
+
+        `check` is called often, and may raise Interrupted. `omissions` are the parts to leave out.
+        """
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, both arms would import a folder named sqlstress in the current folder.
-            arguments = [self.command, *words, *fixed, *self.standing]
+            arguments = [self.command, *words, *fixed, *self.positional_words]
             code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
@@ -124,7 +130,7 @@ class Python:
     def _call(
         self, arguments: list[str], check: Callable[[], None], omissions: Sequence[str]
     ) -> tuple[int, str]:
-        """Run the interpreter; return its exit code and its standard error."""
+        """Run the interpreter with these arguments; return its exit code and its standard error."""
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
             try:
@@ -159,7 +165,7 @@ class Python:
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops (C and Python) and no option chose the loop."""
+    """Raise UsageError if one arm would use the C loop, the other Python's, and no option chose a loop."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
@@ -170,7 +176,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 SALTS_PER_PAIR = 16
 """Distance between the salts (numbers that change the random draws) of two pairs.
 
-It is larger than the number of attempts at a trial."""
+Larger than the number of attempts at a trial, each of which has its own salt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +209,7 @@ class OwnPython:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield a bench in a folder that is removed afterwards."""
+        """Yield a bench that keeps its files in a folder. The folder is removed at the end of the block."""
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -214,10 +220,11 @@ class OwnPython:
 
 
 class _OtherBench:
-    """Bench that measures slices by the Python of the arm.
+    """Measurement of slices by the Python interpreters of the arms, for a SliceBench.
 
-    Slices do not measure the costs of a sync and of our code: the interpreter's test has measured them. Only
-    the first slice of a case rehearses the user's work on a copy; later slices repeat the result.
+    Slices omit the costs of a sync and of our code, which the test of the interpreter has measured. Only the
+    first slice of a case rehearses the user's work on a copy. Later slices get the observations of this
+    rehearsal.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
@@ -227,7 +234,7 @@ class _OtherBench:
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Measure a slice: run one trial of `case` by the arm's Python. Raises SqlstressError if it fails."""
+        """Run a trial of `case` with the Python of the arm. Raises SqlstressError if the trial fails."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:
@@ -243,7 +250,7 @@ class _OtherBench:
         trial = replace(run.trials[0], index=pair)
         self._reruns += trial.attempts - 1
         rehearsed = tuple(item for item in trial.sightings if item.topic in REHEARSAL_TOPICS)
-        # An older version of sqlstress runs the rehearsal in each slice, too.
+        # An older sqlstress cannot omit the rehearsal, so these observations are dropped in later slices.
         others = (item for item in trial.sightings if item.topic not in REHEARSAL_TOPICS)
         return replace(trial, sightings=(*others, *self._rehearsals.setdefault(key, rehearsed)))
 
@@ -257,7 +264,7 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` are the first case of each arm, which tests the interpreters."""
+        """`cases` has the first case of each arm. A short slice of this case tests the arm's interpreter."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager
@@ -265,8 +272,8 @@ class OtherPythons:
         """Test each arm's interpreter with a short slice, then yield a bench for slices."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
-            test_reports = [python.taste(case, signals.check) for python, case in pairs]
-            # The sqlstress of another interpreter may be older and lack some fields of the case.
+            test_reports = [python.test_run(case, signals.check) for python, case in pairs]
+            # An older sqlstress may lack some fields of the case, so the case in its report counts.
             measured = [
                 next((run.case for run in report.runs), case)
                 for case, report in zip(self._cases, test_reports, strict=True)

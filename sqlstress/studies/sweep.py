@@ -32,10 +32,10 @@ from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
-# The order of measurement: passes over all cases, so that a drift of the machine affects all cases equally.
-# Otherwise a change during the measurement (heat, another program's load, the state of the disk) would affect
-# the trials of only one case, and look like a difference between the cases. Two trials of one pass are close
-# in time, and form a pair.
+# The cases are measured in passes, with one trial of each case in a pass. So a drift of the machine (heat,
+# another program's load, the state of the disk) affects all cases equally. With all trials of a case at once,
+# drift would look like a difference between the cases. Trials of one pass are close in time, and can be
+# compared in pairs.
 
 
 class Turn(NamedTuple):
@@ -49,7 +49,7 @@ class Turn(NamedTuple):
     """Whether this is the trial with a longer window, after all passes."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
-        """Return the case with the window of this trial."""
+        """Return the case of this trial, with the longer window if `is_longer`."""
         case = cases[self.case]
         return replace(case, duration_s=LONGER_S) if self.is_longer else case
 
@@ -61,9 +61,9 @@ LONGER_S = 2.0
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
-    The first pass has the given order of cases, the second the reverse, and later ones are drawn: with
-    reversals only, a periodic effect could always meet the same case. An experiment that imitates a published
-    script uses the same files for all cases, so the trials of each of its cases follow each other.
+    The first pass has the given order of cases, the second pass the reverse order, and later passes a random
+    order: with reversals only, a periodic effect could always meet the same case. If an experiment imitates a
+    published script, all cases use the same files. So all trials of a case are done before the next case.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -78,7 +78,10 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return a trial of the largest case with a longer window, which shows long waits; [] if not needed."""
+    """Return a list with one more trial of the largest case, with a longer window, which shows long waits.
+
+    The list is empty if the usual windows show all waits.
+    """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
         return []
@@ -102,7 +105,8 @@ def expected_trial_s(case: Case) -> float:
 class SweepProgress(Observer):
     """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
 
-    Progress is the elapsed share of the expected duration, which finished trials correct.
+    Progress is the elapsed time as a share of the expected duration. The expectation is corrected by the
+    durations of finished trials.
     """
 
     def __init__(
@@ -136,7 +140,7 @@ class SweepProgress(Observer):
         self._index, self._begun, self._note = index, self._clock(), ""
 
     def best(self, text: str) -> None:
-        """Set the best result so far, which replaces the note; "" for no result yet."""
+        """Set the text on the best result so far, which the progress shows; "" if there is no result yet."""
         self._best = text
 
     def phase(self, name: str) -> None:
@@ -171,7 +175,7 @@ class SweepProgress(Observer):
 
     def _report_progress(self) -> None:
         left, elapsed = self.left_s(), self._clock() - self._started
-        # The done share never decreases, even if a trial takes longer than expected.
+        # The share of done work must not decrease, even if a trial takes longer than expected.
         self._done = max(self._done, elapsed / ((elapsed + left) or 1.0))
         label = self._labels[self._index]
         note = self._best or self._note
@@ -202,7 +206,10 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync after the sweep, and a second sample if it changed; None for no sample."""
+    """Measure the cost of a sync after the sweep, and again if it differs much from the costs before.
+
+    `before` and `again` are the samples from before the sweep. Return both new samples; None if missing.
+    """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
         after = measure(folder, (before.primitive,))
@@ -245,7 +252,7 @@ class Sweep:
         fails ends only its own case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
-        # A target that stores no data does not sync.
+        # The environment lists no library of a target that stores no data, and so never syncs.
         syncs = bench.report.environment.builds and not is_omitted(COSTS)
         before = bench.report.environment.sync if syncs else None
         if before:
@@ -258,12 +265,12 @@ class Sweep:
             try:
                 self._run_turn(turn, runner)
             except Exception as problem:
-                # A worker that fails ends only its own case.
+                # The failure of a worker concerns only its case, so it is no reason to raise.
                 nothing_yet = not (
                     any(map(_has_content, self._runs.values())) or isinstance(problem, WorkerFailure)
                 )
                 error = kept_reason(problem, self.cases[turn.case].driver, nothing_yet=nothing_yet)
-                # The first error of a run explains its later errors.
+                # Keep the first error of a run, because later errors follow from it.
                 run = _with_trial_error(self._runs[turn.case])
                 self._runs[turn.case] = replace(run, error=run.error or error)
             wrong = not self._keep_going and self._runs[turn.case].verdict.status == "failed"
@@ -273,19 +280,19 @@ class Sweep:
             is_last = wrong or number == len(order) - 1
             if is_last and before:
                 self._sync_after = _confirmed_sync(runner.folder, before, self._sync_again)
-            if number + 1 < len(order) and order[number + 1].number != turn.number:  # Here a pass has ended.
+            if number + 1 < len(order) and order[number + 1].number != turn.number:  # a pass has ended
                 pace.best(best_so_far([*self._runs.values()]))
             yield
             if is_last:
                 return
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run one trial, unless its case has failed or need not be measured."""
+        """Run one trial, unless its case has failed or is skipped."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # After the first trial of a case only its own run decides, so that a case that was begun gets all
-        # passes.
+        # Before its first trial, a case may be skipped because of the results of other cases. After it, only
+        # its own results count, so that other cases do not end it between two passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -303,8 +310,8 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # A worker that hangs would probably hang again in the next pass. It takes long to detect a hang, so
-        # the case gets no further trial.
+        # After a hang the case gets no further trial: it would probably hang again, and it takes long to
+        # detect a hang.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
@@ -318,14 +325,14 @@ def _has_content(run: Run) -> bool:
 
 
 def _with_trial_error(run: Run) -> Run:
-    """Return the run, with the error of its first invalid trial if the run has no error yet."""
+    """Return a copy of the run with an error: its own, or that of its first invalid trial, if any."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
 def study_of_plan(
     plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], MeasuringSession]:
-    """Return the study of a plan, by default a sweep of its cases, and its session."""
+    """Return the study of a plan (a sweep, unless its experiment has another), and the session to run it."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
@@ -338,13 +345,13 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time that saving took: this grows with the report."""
+"""Minimum pause after saving, as a multiple of the time that saving took. Large reports take longer."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Run a study and return its report. Raises SqlstressError if there are no results at all."""
+    """Open a bench, run a study with it and return the report. Raises SqlstressError without any result."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 

@@ -13,16 +13,13 @@ from time import perf_counter
 from typing import NamedTuple
 
 from sqlstress.user_work import CALL_COST, LONG_HOLD
-from sqlstress.user_work.failures import Step, short_sql, takes_write_lock
+from sqlstress.user_work.failures import TimedStep, short_sql, takes_write_lock
 from sqlstress.user_work.source import PlainObservation
 
 LONG_HOLD_S = 0.1
 """Minimum duration of a hold that is recorded, in seconds."""
 MAX_KINDS = 20
 """Maximum number of statements that are listed."""
-
-Span = tuple[float, float]
-"""Begin and end of a statement, as times of `perf_counter`."""
 
 
 class CallCosts:
@@ -92,7 +89,7 @@ class Hold(NamedTuple):
     """Time between the statements, outside of SQLite, in seconds."""
 
 
-def hold_of(steps: Sequence[Step], spans: Sequence[Span], refused: Container[int] = ()) -> Hold | None:
+def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
     """Return the hold of a transaction with these statements; None if none of them took the write lock.
 
     `refused` are the ids of the statements that got no lock.
@@ -103,9 +100,10 @@ def hold_of(steps: Sequence[Step], spans: Sequence[Span], refused: Container[int
     first = next(takers, None)
     if first is None:
         return None
-    held = spans[first:]
-    outside_s = sum(max(0.0, then[0] - before[1]) for before, then in pairwise(held))
-    return Hold(steps[first][0], held[-1][1] - held[0][1], outside_s)
+    *_, first_end_s = steps[first]
+    *_, last_end_s = steps[-1]
+    outside_s = sum(max(0.0, then[3] - before[4]) for before, then in pairwise(steps[first:]))
+    return Hold(steps[first][0], last_end_s - first_end_s, outside_s)
 
 
 class LongHolds:

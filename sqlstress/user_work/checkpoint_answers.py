@@ -10,8 +10,9 @@ import sqlite3
 from functools import cache
 from typing import Any
 
+from sqlstress.user_work.subclasses import STATEMENTS, named_like
+
 _FETCHES = ("fetchone", "fetchmany", "fetchall", "__next__", "__iter__")
-_STATEMENTS = ("execute", "executemany", "executescript")
 
 
 def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
@@ -64,11 +65,6 @@ def _with_rows(base: Any) -> Any:
 
         return method
 
-    for name in _STATEMENTS:
+    for name in STATEMENTS:
         setattr(WithRows, name, with_plain_class(name))
-    WithRows.__name__, WithRows.__qualname__, WithRows.__module__ = (
-        base.__name__,
-        base.__qualname__,
-        base.__module__,
-    )
-    return WithRows
+    return named_like(WithRows, base)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import median
 from time import perf_counter_ns
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlstress.sqlite_codes import name
 from sqlstress.user_work import FAILED_STATEMENT
@@ -53,11 +53,17 @@ Line = tuple[str, int]
 """File and line."""
 Instruction = tuple[CodeType, int]
 """Code object of a function, and the offset of an instruction in its bytecode."""
-Step = tuple[str, bool, Line | Instruction | None]
+Caller = Line | Instruction
+"""Position in the code that calls the library."""
+UNKNOWN_CALLER: Line = ("", 0)
+Step = tuple[str, bool, Caller | None]
 """Statement of a connection: SQL, whether a transaction was open before it, and the caller of the library.
 
 The caller is only known for statements that begin a transaction; otherwise it is None.
 """
+TimedStep = tuple[str, bool, Caller | None, float, float]
+"""Step, with the begin and the end of the statement, as times of `perf_counter` in seconds."""
+_S = TypeVar("_S", bound=Step | TimedStep)
 
 
 class Kind(NamedTuple):
@@ -249,7 +255,7 @@ def written_name(sql: str) -> tuple[str, ...]:
     return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
 
 
-def transaction_steps(steps: Sequence[Step]) -> list[Step]:
+def transaction_steps(steps: Sequence[_S]) -> list[_S]:
     """Return the statements of the transaction that the last statement of a connection belongs to."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
@@ -277,8 +283,8 @@ def is_busy(rows: Any) -> bool:
 
 
 def transaction_of(
-    steps: Iterable[Step], refused: Container[int] = ()
-) -> tuple[str, str, Line | Instruction | None]:
+    steps: Iterable[Step | TimedStep], refused: Container[int] = ()
+) -> tuple[str, str, Caller | None]:
     """Return facts of the transaction that the last statement of a connection belongs to.
 
     `steps` are the connection's last statements in order, and `refused` the ids of those that got no lock.
@@ -288,7 +294,7 @@ def transaction_of(
     state, began, line = "", "", None
     words: tuple[str, ...]
     for step in steps:
-        sql, was_open, at = step
+        sql, was_open, at = step[:3]
         kind, words = statement_kind(sql), words_of(sql)
         if not was_open:
             state, line = "none", at

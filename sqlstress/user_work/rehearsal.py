@@ -27,6 +27,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.loading import limit_time
+from sqlstress.user_work.program_races import program_suspicions
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
@@ -303,7 +304,11 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
         for call in calls:
             call_suspicions = {
                 suspicion.key: suspicion
-                for suspicion in (*suspicions(without(columns, call)), *stale_copies(call, pairs))
+                for suspicion in (
+                    *suspicions(without(columns, call)),
+                    *stale_copies(call, pairs),
+                    *program_suspicions(call, all_calls),
+                )
             }
             for key, suspicion in call_suspicions.items():
                 previous = first.setdefault((name, *key), suspicion)

@@ -49,7 +49,7 @@ from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNDER, UNKNOWN
 from sqlstress.user_work.failures_view import explained_errors
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, GUARDED, MIXED, NOTES_ONLY, STALE, STALE_COPY
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NOTES_ONLY
 
 K = TypeVar("K")
 
@@ -563,7 +563,7 @@ def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
 # Findings on suspicions: statements that may be a race. If a check failed, they are its probable cause.
 
 
-CODES = (STALE, STALE_COPY, GUARDED, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
 """Largest number of suspicions shown; the JSON report has all of them."""

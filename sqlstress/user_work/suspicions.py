@@ -34,6 +34,9 @@ A later statement changes the value (`SET n = n - 1`) without comparing it, so t
 hold. MAYBE_GUARDED means that the source code does not show whether there is a check.
 """
 
+SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
+"""Kinds of suspicions that need the calls of all transactions, or more than one table: see program_races."""
+
 DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
@@ -41,7 +44,7 @@ Two processes insert the row that both have missed; the inserted row depends on 
 processes take the row that both have found by its state; or they use the row that both then delete.
 """
 
-LOST_DATA = (STALE, STALE_COPY, GUARDED)
+LOST_DATA = (STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED)
 """Kinds of suspicions that data may be lost."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
@@ -55,9 +58,7 @@ OVERWRITE is an INSERT that replaces existing rows.
 Table = tuple[str, str]
 """Database file and table name."""
 
-_BEGINS_DEFERRED = re.compile(
-    r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE
-)
+BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
 """Pattern of a UUID that differs in each call, because it was made from the time or at random.
@@ -66,6 +67,8 @@ UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two p
 """
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
+_EXTREME = re.compile(r"(\w+)[\"`\]]?\s*=\s*(?:max|min)\(\s*[\"`\[]?\1\b[^()]*\)", re.IGNORECASE)
+"""Pattern of an assignment such as `seen = max(seen, 5)`."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -142,6 +145,8 @@ class TracedStatement(NamedTuple):
     """Whether a background thread ran the statement: the call did not wait for the thread."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that the statement reads, by table; count(*) reads the column ""."""
+    in_wal: bool = False
+    """Whether all databases of the connection are in WAL mode."""
     write: Write | None = None
     """Direct write of the statement; None for a query."""
     found: bool | None = None
@@ -292,7 +297,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             # write.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
-            guards = _held_guards(call, call.index(first), index)
+            guards = held_guards(call, call.index(first), index)
             yield Suspicion(STALE, write.table[1], first, statement, guards)
 
 
@@ -306,7 +311,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         write = statement.write
         if not write or write.kind not in (UPDATE, OVERWRITE) or write.sets & write.wheres:
             continue
-        columns = (write.sets & write.computed) - write.refused
+        columns = (write.sets & write.computed) - write.refused - _extremes(statement.sql)
         read = [
             (position, query)
             for position, query in reversed([*enumerate(call[:index])])
@@ -323,8 +328,16 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
             query = queries[kinds.index(code)]
             yield Suspicion(
-                code, write.table[1], query, statement, _held_guards(call, call.index(query), index)
+                code, write.table[1], query, statement, held_guards(call, call.index(query), index)
             )
+
+
+def _extremes(sql: str) -> frozenset[str]:
+    """Return the columns that an UPDATE sets to the larger or smaller of the old value and another.
+
+    A stale check before such a write changes nothing: SQLite keeps the larger or smaller value in any case.
+    """
+    return frozenset(match[1].lower() for match in _EXTREME.finditer(sql))
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
@@ -480,7 +493,7 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
 
-def _held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
+def held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
     """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
 
     `first` and `then` are the indexes of the query and the write. A row is a lock if the call claims it in
@@ -535,7 +548,9 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     # If SQLite assigns the rowid, the primary key (the first one) cannot refuse the row.
     key_columns = {frozenset(key) for _, (key, _) in _all_names(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    refused = any(key in key_columns and key <= columns for key in keys)
+    # An INSERT that ignores an equal key refuses nothing, unless the query searched for that key.
+    searched = conditions(query.sql) if write.unseen else columns
+    refused = any(key in key_columns and key <= columns and key & searched for key in keys)
     decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
     return not refused and decides and _may_take_from(write, columns)
 
@@ -626,7 +641,7 @@ def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None
-            if _BEGINS_DEFERRED.match(statement.sql):
+            if BEGINS_DEFERRED.match(statement.sql):
                 can_fail.add(statement.transaction)
         if statement.transaction in can_fail:
             first = firsts[statement.transaction]

@@ -21,13 +21,12 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sqlstress.user_work.callers import CallSite, UserFrames, awaiting_task, is_background_thread, runner_id
+from sqlstress.user_work.connections import on_apsw_connection, rows
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
 from sqlstress.user_work.suspicions import (
@@ -77,51 +76,6 @@ _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
-class TracedLibrary(Protocol):
-    """Operations on a connection that the tracer needs, for sqlite3 and for apsw."""
-
-    def in_transaction(self) -> bool: ...
-
-    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
-        """Return the first `most` rows of a statement."""
-
-
-class Sqlite3Connection:
-    """Connection of Python's sqlite3 module."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def in_transaction(self) -> bool:
-        return self._connection.in_transaction
-
-    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
-        cursor = sqlite3.Cursor(self._connection)
-        cursor.row_factory = None
-        try:
-            return cursor.execute(sql).fetchmany(most)
-        finally:
-            cursor.close()
-
-
-class TracedApsw:
-    """Connection of apsw."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def in_transaction(self) -> bool:
-        return bool(self._connection.in_transaction)
-
-    def rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
-        cursor = self._connection.cursor()
-        cursor.row_trace = None
-        try:
-            return [row for row, _ in zip(cursor.execute(sql), range(most), strict=False)]
-        finally:
-            cursor.close()
-
-
 class Tracer:
     """Tracer of all connections that this process opens after `start`."""
 
@@ -146,9 +100,7 @@ class Tracer:
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
-        if find_spec("apsw"):
-            with suppress(ImportError):
-                import_module("apsw").connection_hooks.append(self._follow_apsw)
+        on_apsw_connection(self._follow_apsw)
 
     def stop(self) -> None:
         """Stop recording random values. Connections stay traced."""
@@ -170,7 +122,7 @@ class Tracer:
         self.files.hear(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
-        followed = TracedConnection(self, Sqlite3Connection(connection))
+        followed = TracedConnection(self, connection)
         connection.set_authorizer(followed.authorize)
         # The authorizer ends with the trace: it waits for Python's lock, too, so it could deadlock.
         Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
@@ -180,7 +132,7 @@ class Tracer:
         connection.set_authorizer(None)
 
     def _follow_apsw(self, connection: Any) -> None:
-        followed = TracedConnection(self, TracedApsw(connection))
+        followed = TracedConnection(self, connection)
         connection.authorizer = followed.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
@@ -282,14 +234,18 @@ class RandomValues:
 class TracedConnection:
     """Connection whose statements are recorded in the call of the tracer."""
 
-    def __init__(self, tracer: Tracer, connection: TracedLibrary) -> None:
+    def __init__(self, tracer: Tracer, connection: Any) -> None:
+        """`connection` is of sqlite3 or of apsw."""
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
         """Whether the tracer itself runs a statement, to keep its authorizer events and not trace it."""
         self._transaction = self._snapshot = 0
-        self._file: str | None = None
+        self._files: dict[str, str] = {}
+        """Path of each database of the connection, by its name, such as "main"."""
+        self._in_wal = False
+        """Whether all databases of the connection are in WAL mode."""
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
         """Last INSERT, whose row gets its rowid from SQLite, and `_insert_state` before the INSERT ran."""
@@ -313,7 +269,7 @@ class TracedConnection:
         if os.getpid() != self._pid:
             self._tracer.forks.tell(sql, self._tracer.call_site().at)
             return
-        begins_transaction = not self._connection.in_transaction()
+        begins_transaction = not self._connection.in_transaction
         if begins_transaction:
             self._transaction = next(self._tracer.numbers)
         if len(self._tracer.call) >= MAX_STATEMENTS:
@@ -364,24 +320,29 @@ class TracedConnection:
         reads: dict[Table, frozenset[str]] = {}
         for action, table, column, database, _ in events:
             if action == sqlite3.SQLITE_READ and table and _is_shared(table, database):
-                name = self._table(table)
+                name = self._table(table, database)
                 reads[name] = reads.get(name, frozenset()) | {_column(column)}
         write = self._write(sql, events)
         if write:
             counted = spot.counted or bool(_RETURNING.search(sql))
-            unseen = spot.unseen and not counted and (write.kind == UPDATE or may_ignore(sql))
+            ignores = may_ignore(sql)
+            unseen = spot.unseen and not counted and (write.kind == UPDATE or ignores)
+            unseen = unseen or (ignores and self._tracer.script is not None)
             write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
+        statement = partial(statement, reads=reads, in_wal=self._in_wal)
         if not reads or any(event[0] in _WRITES for event in events):
-            return statement(reads=reads, write=write)
+            return statement(write=write)
         functions = {str(event[2]).lower() for event in events if event[0] == sqlite3.SQLITE_FUNCTION}
         return statement(
-            reads=reads,
             found=self._has_row(sql),
             seeks_drawn=searches_for_any(sql, [*self._tracer.draws.texts]),
             summarises=bool(functions & _SUMMARIES) or self._shows_first_rows(sql),
-            counts=bool(_COUNTS.match(sql)) and len(self._connection.rows(sql, 1)[0]) == 1,
+            counts=bool(_COUNTS.match(sql)) and len(self._rows(sql, 1)[0]) == 1,
             rows=self._rows_read(sql, reads),
         )
+
+    def _rows(self, sql: str, most: int = 1000) -> list[tuple[Any, ...]]:
+        return rows(self._connection, sql, most=most)
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
         """Return the rows that a query reads; None if not known, or if it reads several tables."""
@@ -395,7 +356,7 @@ class TracedConnection:
     def _has_open_query(self) -> bool:
         """Return whether the connection has an open query, during which SQLite refuses a checkpoint."""
         try:
-            self._connection.rows("PRAGMA main.wal_checkpoint(noop)")
+            self._rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # Of sqlite3 or apsw.
             return "table is locked" in str(error)
         return False
@@ -414,22 +375,22 @@ class TracedConnection:
 
     def _insert_state(self) -> tuple[int, int]:
         """Return the rowid of the last inserted row, and the number of rows that the connection changed."""
-        ((number, changes),) = self._connection.rows("SELECT last_insert_rowid(), total_changes()")
+        ((number, changes),) = self._rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
     def _target(self, table: str) -> WrittenTable:
-        return WrittenTable(table, self._keys_of(table), self._connection.rows)
+        return WrittenTable(table, self._keys_of(table), self._rows)
 
     def _explain(self, sql: str) -> Events:
         # Cached by SQL: only preparing causes events, and a library with a statement cache prepares once.
         if sql not in self._events_by_sql:
             self._events.clear()
-            self._connection.rows(f"EXPLAIN {sql}", 1)
+            self._rows(f"EXPLAIN {sql}", 1)
             self._events_by_sql[sql] = list(self._events)
         return self._events_by_sql[sql]
 
     def _has_row(self, sql: str) -> bool:
-        row = next(iter(self._connection.rows(sql, 1)), None)
+        row = next(iter(self._rows(sql, 1)), None)
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
@@ -442,7 +403,7 @@ class TracedConnection:
         if not limit:
             return bool(_ONE_OF_MANY.search(sql))
         most = int(limit[1])
-        return len(self._connection.rows(sql, most)) == most
+        return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
         """Return the statement's own write, without writes of triggers; None if there is none."""
@@ -450,7 +411,7 @@ class TracedConnection:
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
-        kind, table = _WRITES[first[0]], self._table(first[1])
+        kind, table = _WRITES[first[0]], self._table(first[1], first[3])
         # For each column that is set, SQLite first reports the columns in its value, then the column itself.
         # The columns in the WHERE come at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
@@ -496,7 +457,7 @@ class TracedConnection:
         if _INSERTS_OR.search(sql):
             return False
         query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
-        return any(_REPLACING.search(text) for (text,) in self._connection.rows(query))
+        return any(_REPLACING.search(text) for (text,) in self._rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         target = self._target(write.table[1])
@@ -521,23 +482,26 @@ class TracedConnection:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
-    def _table(self, name: str) -> Table:
-        if self._file is None:
-            self._file = self._connection.rows("PRAGMA database_list")[0][2] or f":memory: {id(self)}"
-        return self._file, name
+    def _table(self, name: str, database: str | None) -> Table:
+        """Return a table of a database of the connection: "main", or the name of an attached file."""
+        label = database or "main"
+        if label not in self._files:
+            rows = self._rows("PRAGMA database_list")
+            self._files = {schema: path or f":memory: {schema} {id(self)}" for _, schema, path in rows}
+            schemas = [sql_literal(schema) for schema in self._files if schema != "temp"]
+            modes = [self._rows(f"PRAGMA {schema}.journal_mode")[0][0] for schema in schemas]
+            self._in_wal = {*modes} == {"wal"}
+        return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
         """Return the columns of each unique key. The primary key comes first; empty if there is none."""
         if table not in self._keys:
-            columns = self._connection.rows(
-                f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk"
-            )
-            indexes = self._connection.rows(
+            columns = self._rows(f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk")
+            indexes = self._rows(
                 f"SELECT name FROM pragma_index_list({sql_literal(table)}) WHERE [unique] AND NOT partial"
             )
             unique = [
-                self._connection.rows(f"SELECT name FROM pragma_index_info({sql_literal(name)})")
-                for (name,) in indexes
+                self._rows(f"SELECT name FROM pragma_index_info({sql_literal(name)})") for (name,) in indexes
             ]
             self._keys[table] = tuple(
                 frozenset(_column(name) for (name,) in rows) for rows in (columns, *unique)

@@ -140,12 +140,12 @@ def test_wal_growth_kind_follows_from_the_figures(
     assert kind == wal_growth_kind(
         file_frames=file_frames,
         live_frames=live,
-        checkpointed=checkpointed,
+        copied=checkpointed / live,
         longest_read_s=read_s,
         without_gap_s=gap_s,
     )
 
 
 def test_any_size_counts_as_growth_if_no_size_is_normal() -> None:
-    figures = {"live_frames": 100, "checkpointed": 0, "longest_read_s": 2.0, "without_gap_s": 2.0}
+    figures = {"live_frames": 100, "copied": 0, "longest_read_s": 2.0, "without_gap_s": 2.0}
     assert wal_growth_kind(file_frames=100, normal_frames=0, **figures) == SNAPSHOT  # type: ignore[arg-type]

@@ -333,7 +333,7 @@ def first_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     run = slices.Python.run
 
     def run_once(python: slices.Python, words: Sequence[str], *others: Any) -> Report:
-        arm = (python.name, *python.standing)
+        arm = (python.name, *python.positional_words)
         if arm not in reports:
             reports[arm] = run(python, words, *others)
         return reports[arm]

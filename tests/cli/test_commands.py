@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import click
 import jsonschema
 import pytest
@@ -248,6 +249,21 @@ def test_doctor_examines_no_library_for_a_driver_that_has_none(cli: Cli) -> None
     said = cli("doctor", "--driver", "dry")
     assert said.code == 0
     assert "SQLite 3" not in said.out.partition("Other stores")[0]
+
+
+def test_doctor_names_the_sqlite_of_a_program_in_the_path(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ("ledger.exe" if sys.platform == "win32" else "ledger")
+    program.write_bytes(Path(apsw.__file__).read_bytes())
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert f"SQLite {apsw.sqlite_lib_version()}" in cli("doctor", "--program", program.name).out
+
+
+def test_doctor_says_how_to_examine_a_program_that_loads_its_sqlite(cli: Cli) -> None:
+    Path("launcher").write_bytes(b"launcher")
+    assert "start it, and give its process id" in cli("doctor", "--program", "launcher").out
 
 
 def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:

@@ -27,6 +27,7 @@ WRONG = [
     ("check", "BASELINE.json", "sqlstress check --help"),
     ("check nope.json nope.json", "cannot read 'nope.json'", "No such file"),
     ("check file.txt file.txt", "'file.txt': not a sqlstress report", "line 1"),
+    ("compare nope", "cannot read 'nope'", "No such file"),
     ("run", "PLAN", "sqlstress run --help"),
     ("run a.toml b.toml", "b.toml", "sqlstress run --help"),
     ("run nope.toml", "nope.toml", "No such file"),

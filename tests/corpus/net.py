@@ -31,14 +31,14 @@ def reports() -> list[Path]:
 def formats() -> dict[str, Callable[..., str]]:
     """Return every function that shows a report, by name."""
     from sqlstress.analysis.comparison import compare
-    from sqlstress.show.formats import BESIDE, FORMATS
+    from sqlstress.show.formats import FORMATS, SECOND_FILES
     from sqlstress.show.github import summary, workflow_commands
     from sqlstress.show.page.html_file import script
     from sqlstress.show.text import comparison_text, report_text
 
     renderers: dict[str, Callable[..., str]] = {
         **FORMATS,
-        **{f"{name}{suffix}": render for name, (suffix, render) in BESIDE.items()},
+        **{f"{name}{suffix}": render for name, (suffix, render) in SECOND_FILES.items()},
         "txt": report_text,
         "html": lambda report: _without_assets(FORMATS["html"](report).replace(script(), "")),
         "github": lambda report: "\n".join((*workflow_commands(report), summary(report))),

@@ -206,8 +206,8 @@ def test_workers_of_a_slice_do_not_inherit_its_pipe(tmp_path: Path) -> None:
 def test_positional_arguments_come_after_all_options(tmp_path: Path) -> None:
     scripts = Python("python", {"script": ("a.sql", "b.sql@2"), "setup": "s.sql"}, tmp_path, "sql")
     assert scripts.words(CASE, 0) == ["--setup=s.sql", "--repeat=1", "--concurrency=1", "--seed=3"]
-    assert scripts.standing == ["--", "a.sql", "b.sql@2"]
+    assert scripts.positional_words == ["--", "a.sql", "b.sql@2"]
     app = Python("python", {"file": "bank.py"}, tmp_path, "app")
-    assert app.standing == ["--", "bank.py"]
+    assert app.positional_words == ["--", "bank.py"]
     command = Python("python", {"command": ("tool", "--fast"), "alone": True}, tmp_path, "exec")
-    assert command.words(CASE, 0)[0] == "--alone" and command.standing == ["--", "tool", "--fast"]
+    assert command.words(CASE, 0)[0] == "--alone" and command.positional_words == ["--", "tool", "--fast"]

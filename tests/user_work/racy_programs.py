@@ -552,6 +552,23 @@ def number_that_is_unique(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO numbered VALUES (?, 'broken')", (number,))
 
 
+def number_that_or_ignore_drops_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
+    connection.execute("INSERT OR IGNORE INTO numbered VALUES (?, 'broken')", (number,))
+
+
+def row_that_or_ignore_adds_once(connection: sqlite3.Connection) -> None:
+    if not connection.execute("SELECT name FROM tag WHERE name = 'blue'").fetchone():
+        connection.execute("INSERT OR IGNORE INTO tag VALUES ('blue', 0)")
+
+
+def highest_bid_kept_by_sql(connection: sqlite3.Connection) -> None:
+    bid = secrets.randbelow(1000) + 1
+    ((highest,),) = connection.execute("SELECT hits FROM page WHERE id = 1")
+    if bid > highest:
+        connection.execute("UPDATE page SET hits = max(hits, ?) WHERE id = 1", (bid,))
+
+
 def book_wrong(connection: sqlite3.Connection) -> None:
     if not connection.execute("SELECT 1 FROM booking WHERE room = 'r' AND day = 'd'").fetchone():
         connection.execute("INSERT INTO booking VALUES ('r', 'd')")

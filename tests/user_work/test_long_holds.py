@@ -16,6 +16,7 @@ import pytest
 from sqlstress.user_work import LONG_HOLD
 from sqlstress.user_work.call_costs import LONG_HOLD_S, Hold, hold_of
 from sqlstress.user_work.failed_statements import FailedStatements
+from sqlstress.user_work.failures import TimedStep
 from tests.own_app import findings_of, measured
 from tests.user_work.failing_programs import INSERT, open_file
 
@@ -83,10 +84,14 @@ def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: Fail
 
 
 def test_time_of_statements_is_not_outside_of_sqlite() -> None:
-    steps = [("BEGIN", False, None), (INSERT, True, None), (INSERT, True, None), ("COMMIT", True, None)]
-    spans = [(0.0, 1.0), (2.0, 4.0), (5.0, 9.0), (9.0, 10.0)]
-    assert hold_of(steps, spans) == Hold(INSERT, 6.0, 1.0)
-    assert hold_of(steps[:1], spans) is None
+    steps: list[TimedStep] = [
+        ("BEGIN", False, None, 0.0, 1.0),
+        (INSERT, True, None, 2.0, 4.0),
+        (INSERT, True, None, 5.0, 9.0),
+        ("COMMIT", True, None, 9.0, 10.0),
+    ]
+    assert hold_of(steps) == Hold(INSERT, 6.0, 1.0)
+    assert hold_of(steps[:1]) is None
 
 
 SLEEPS = f"""

@@ -37,7 +37,7 @@ SETUP_SQL = (
 )
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
-_WRAPPERS = "sqlstress.user_work.failed_statements"
+_WRAPPERS = "sqlstress.user_work.recorded_classes"
 """The only module of sqlstress whose profile events count: its methods call those of sqlite3."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 

@@ -9,8 +9,11 @@ TOO_LATE, LEFT_BEHIND, ESCAPED, STAYED = "--timeout", "left behind", "out of rea
 TOO_LATE: time limit exceeded. LEFT_BEHIND: processes outlived their command. ESCAPED: processes were out of
 reach of their worker. STAYED: with --lines, the program ran on after the end of its input or output.
 """
-MOMENTS, OPEN, CLOSED = "moments", "database open", "database not open"
-"""Topic of the samples of running commands, and its kinds."""
+MOMENTS, OPEN, CLOSED, SLEEPING = "moments", "database open", "database not open", "asleep"
+"""Topic of the samples of running commands, and its kinds. SLEEPING: without the database open, all processes
+of the command slept, for example in a wait for a lock of a file."""
+DELETED_LOCK = "deleted lock file"
+"""Topic of the commands that held the lock of a deleted file; the kind is the name of the file."""
 UNUSED, ORIGINAL = "copy not used", "original changed"
 """Topics: no command opened the copy of --database; an unknown program changed the original."""
 DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB

@@ -10,12 +10,12 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.exec import CLOSED, MOMENTS, OPEN
+from sqlstress.experiments.exec import CLOSED, DELETED_LOCK, MOMENTS, OPEN, SLEEPING
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
 from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
@@ -44,7 +44,10 @@ class OpenFileSampler:
         """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._original = Path(original) if original else None
-        self._open = self._closed = 0
+        self._states = Counter[str]()
+        """Number of samples by the command's state: OPEN, CLOSED or SLEEPING."""
+        self._lock_files: set[tuple[int, str]] = set()
+        """Processes that held the lock of a deleted file, each with the name of the file."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
@@ -57,10 +60,12 @@ class OpenFileSampler:
         if not self._thread.is_alive():
             return []
         self._thread.join()
-        counts = ((OPEN, self._open), (CLOSED, self._closed))
-        samples: list[PlainObservation] = [
-            (MOMENTS, state, count, "", {}) for state, count in counts if count
+        lock_files = Counter(name for _, name in self._lock_files)
+        counts = [
+            *((MOMENTS, state, count) for state, count in self._states.items()),
+            *((DELETED_LOCK, name, count) for name, count in lock_files.items()),
         ]
+        samples: list[PlainObservation] = [(*count, "", {}) for count in counts]
         return [*samples, *self._signs.observations(), *self._wals.observations()]
 
     def _sample(self) -> None:
@@ -68,10 +73,12 @@ class OpenFileSampler:
             pid = self._pid()
             if pid is None:
                 continue
-            is_open = False
+            is_open, is_asleep = False, True
             original = open_files.identity(self._original) if self._original else None
             for process, parent in family(pid).items():
+                is_asleep = is_asleep and sleeps(process)
                 files = open_files_of(process)
+                self._lock_files.update((process, name) for name in deleted_lock_files(process, files))
                 if any(file.name == self._database for file in files):
                     is_open = True
                     self._signs.add(process, parent, files)
@@ -81,8 +88,7 @@ class OpenFileSampler:
             if is_open:
                 self._flags[REACHED] = 1
             if pid == self._pid():  # Otherwise the command ended during the sample.
-                self._open += is_open
-                self._closed += not is_open
+                self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
 
 def family(pid: int) -> dict[int, int]:
@@ -102,6 +108,21 @@ def open_files_of(pid: int) -> list[OpenFile]:
     with suppress(OSError):
         return list(open_files.files_in(Path(f"/proc/{pid}/fd")))
     return []
+
+
+def sleeps(pid: int) -> bool:
+    """Return whether a process sleeps until an event; false if it has ended, or waits for the disk."""
+    with suppress(OSError, IndexError):
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return status.rpartition(")")[2].split()[0] == "S"  # The name before ")" may contain any character.
+    return False
+
+
+def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
+    """Yield the names of the deleted files that a process has locked. `files` are its open files."""
+    for file in files:
+        if file.is_deleted and shows_lock(Path(f"/proc/{pid}/fdinfo/{file.number}")):
+            yield Path(file.name).name
 
 
 # Signs of lost locks. In WAL mode SQLite holds a shared lock on the database file as long as it has the -shm

@@ -72,6 +72,14 @@ def starting_hides_races(*, share: float, inner: bool = False) -> str:
     )
 
 
+@grave
+def deleted_lock_file(*, file: str, count: int) -> str:
+    return (
+        f"{plural(count, 'process')} held the lock of {file} after that file was deleted. The next command "
+        "makes a new file and locks that, so both work at the same time. Never delete a lock file."
+    )
+
+
 def timed_out(*, count: int, where: str, limit_s: str, lines: bool = False) -> str:
     if lines:
         return (
@@ -106,6 +114,7 @@ def refused(
     alone: bool = False,
     busy: int = 0,
     soon: bool = False,
+    lines: bool = False,
 ) -> str:
     how = f", {failure_time(time)}" if time else ""
     own = " No other process was at work: the other connection is the program's own." if alone else ""
@@ -117,4 +126,7 @@ def refused(
     if soon:
         explanation += " If the program's busy timeout is shorter than that time, raise it."
     at = f" at {source}" if source else ""
-    return f"{plural(count, 'operation')} failed with {error}{how}{at}.{own}{also} {explanation}"
+    failures = f"The commands printed {error} {plural(count, 'time')}"
+    if lines:
+        failures = f"{plural(count, 'operation')} failed with {error}"
+    return f"{failures}{how}{at}.{own}{also} {explanation}"

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, code_in, diagnose, rules_of
+from sqlstress.analysis.causes import MESSAGES, SIGBUS, Facts, Rule, code_in, diagnose, rules_of
 from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
@@ -22,6 +22,7 @@ from sqlstress.experiments.exec import (
     ANSWER,
     CLOSED,
     DAMAGE_CODES,
+    DELETED_LOCK,
     ENDED,
     ESCAPED,
     EXIT_CODE,
@@ -104,6 +105,12 @@ def _share_of_starting(group: Group) -> float | None:
     return p50[False] / p50[True] if len(p50) == 2 else None
 
 
+def deleted_lock_files(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each deleted file whose lock commands held."""
+    for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
+        yield Finding(sentences.deleted_lock_file, file=file, count=count)
+
+
 def ended(group: Group) -> Iterator[Finding]:
     """Yield a finding on the exit codes of the commands, if some are not 0."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
@@ -149,13 +156,31 @@ def databases(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.original_changed, **facts, variable="{db}")
 
 
-MAX_REFUSALS, MAX_CAUSES = 3, 3
-"""Maximum number of SQLite's errors that are explained, and of the possible causes of each."""
+MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
+"""Maximum number of SQLite's errors that are explained, of the possible causes of each, and of the characters
+of these causes."""
+USUAL = "no-timeout", "read-before-write", "held-longer"
+"""Names of the usual causes of SQLITE_BUSY, the likeliest first, where only a program's output is known."""
 WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
 """Messages of SQLite that other libraries write, too."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
+
+_SHELL_ARGUMENT = re.compile(r"^Error: (stepping|in prepare), ")
+_SHELL_SCRIPT = re.compile(r"^((Runtime|Parse) error|Error:) near line \d+: ")
+"""Beginnings of the errors of SQLite's shell, for SQL on its command line and on its standard input."""
+_SHELL = {
+    _SHELL_ARGUMENT: (
+        "SQLite's shell waits for no lock unless .timeout is set: use sqlite3 -cmd '.timeout 5000'."
+    ),
+    _SHELL_SCRIPT: (
+        "SQLite's shell waits for no lock unless .timeout is set, and goes on after an error unless started "
+        "with -bail: after a failed BEGIN, each statement commits by itself. Use sqlite3 -bail -cmd "
+        "'.timeout 5000'."
+    ),
+}
+"""Causes of SQLITE_BUSY in SQLite's shell, by the beginning of its error."""
 
 _UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
 
@@ -170,6 +195,8 @@ class PrintedError(NamedTuple):
     """Whether the command ran in a single process."""
     text: str
     """Name of the error, or a message that names the column whose key exists."""
+    shell: str = ""
+    """Cause in SQLite's shell, if the shell printed the error; else empty."""
 
     @property
     def is_lock(self) -> bool:
@@ -180,7 +207,7 @@ class PrintedError(NamedTuple):
 def refused(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of SQLite's errors in the output, with the causes that remain possible."""
     counts, sources = _printed_errors(group)
-    time = failure_time_of(failures_of(group.runs), None)
+    time = _failure_time(group, sum(count for error, count in counts.items() if error.is_lock))
     has_waited = time is not None and time.median_ns >= WAITED_NS
     snapshots = [error for error in counts if error.code == BUSY_SNAPSHOT and not error.alone]
     busy = 0
@@ -203,9 +230,22 @@ def refused(group: Group) -> Iterator[Finding]:
             source=next(filter(None, map(sources.get, errors)), None),
             time=time if error.is_lock else None,
             alone=is_own_lock,
+            lines=group.case.spec.lines,
             soon=error.code == BUSY and time is not None and not has_waited and len(possible) > 1,
             busy=busy if snapshots[:1] == [error] else 0,
         )
+
+
+def _failure_time(group: Group, printed: int) -> FailureTime | None:
+    """Return the time until commands failed; None if it is unknown, or is not the time of a single statement.
+
+    `printed` is the number of refused locks that the commands printed. A command that prints several, or ends
+    well after some, has repeated its work: only a short time is a limit for each statement.
+    """
+    time = failure_time_of(failures_of(group.runs), None)
+    if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:
+        return None
+    return time
 
 
 def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_waited: bool) -> list[str]:
@@ -228,8 +268,18 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
             holder="this process" if error.alone else None,
         )
     # `diagnose` lists special causes before usual causes.
-    usual_first = reversed(diagnose(error.code, facts).possible)
-    return [f"{rule.cause} {rule.cure}" for rule in islice(usual_first, MAX_CAUSES)]
+    from_usual_to_special = diagnose(error.code, facts).possible[::-1]
+    possible = sorted(from_usual_to_special, key=_place_in_usual)
+    texts = [f"{rule.cause} {rule.cure}" for rule in possible if not (error.shell and rule.name == USUAL[0])]
+    if error.shell and error.code == BUSY and not has_waited:
+        texts.insert(0, error.shell)
+    lengths = accumulate(map(len, texts))
+    return [text for text, length in zip(texts[:MAX_CAUSES], lengths, strict=False) if length <= MAX_LENGTH]
+
+
+def _place_in_usual(rule: Rule) -> int:
+    """Return the index of a cause among the usual ones; the number of these for all other causes."""
+    return USUAL.index(rule.name) if rule.name in USUAL else len(USUAL)
 
 
 (DUPLICATE,) = {code for message, code in MESSAGES if message.startswith("unique")}
@@ -262,7 +312,8 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
                 statement = sighting.traits.get("statement", "")
                 column = _UNIQUE.search(sighting.example)
                 text = f'"{column[0]}"' if column else name(code)
-                error = PrintedError(code, statement, run.case.concurrency == 1, text)
+                shells = (cause for begin, cause in _SHELL.items() if begin.match(sighting.example))
+                error = PrintedError(code, statement, run.case.concurrency == 1, text, next(shells, ""))
                 counts[error] += sighting.count
                 if statement:
                     sources.setdefault(error, sighting.traits["source"])
@@ -303,6 +354,7 @@ class ExecShown(UserPresenter):
     topics = (
         databases,
         lock_losses,
+        deleted_lock_files,
         refused,
         starting,
         messages,

@@ -47,11 +47,18 @@ def watch_unlocked(*, database: str, openers: int | None = None, hidden: int | N
 
 
 @grave
-def watch_deleted_wal(*, process: str, writes: bool) -> str:
+def watch_deleted_wal(*, process: str, writes: bool, replaced_ns: float | None = None) -> str:
     cause = (
         "The usual cause: it opened and closed the database file by other means (a copy, a hash, "
         "open().close(), a second SQLite library), which dropped its locks."
     )
+    if replaced_ns is not None:
+        cause = (
+            f"The cause: another file took the place of the database after {duration(replaced_ns)}, while "
+            "this process had the old one open. Stop all users before you replace a database, or restore "
+            "into it with .restore or the backup API. Run PRAGMA integrity_check: the old -wal can damage "
+            "the new file."
+        )
     if writes:
         return (
             f"FAILED: {process} is writing into a deleted WAL. Its commits are invisible to all other "

@@ -150,7 +150,7 @@ def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
     return wal_growth_kind(
         file_frames=watch.wal_bytes_now / bytes_of(watch, 1),  # too many if the page size is unknown
         live_frames=watch.frames_now,
-        checkpointed=watch.checkpointed,
+        copied=watch.checkpointed / max(1, watch.frames_now),
         longest_read_s=max((pin.seconds for pin in watch.pins), default=0.0),
         without_gap_s=watch.without_gap_s,
         normal_frames=normal_frames,
@@ -186,7 +186,13 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 def strange_wal(process: Process, watch: Watch) -> Finding:
     """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
     if process.wal != OTHER_WAL:
-        return Finding(sentences.watch_deleted_wal, process=process_name(process), writes=process.writes)
+        replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
+        return Finding(
+            sentences.watch_deleted_wal,
+            process=process_name(process),
+            writes=process.writes,
+            replaced_ns=replacements[0] if replacements else None,
+        )
     return Finding(
         sentences.watch_other_wal,
         process=process_name(process),

@@ -76,7 +76,7 @@ def report_fragment(report: Report) -> str:
 
 
 def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks without details: no legends, notes and pictures, and only the first findings."""
+    """Yield the blocks except legends, notes and pictures, and with only the first findings."""
     for block in blocks:
         if isinstance(block, Bullets):
             yield Bullets(block.texts[: block.first])
@@ -85,7 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page with the headline of the comparison, or else of the first report, as its title."""
+    """Return a page of reports. The title is the headline of the comparison or of the first report."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -255,7 +255,7 @@ def _study_plots(report: Report) -> Iterator[Plot]:
 
 
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Limits of the checks. The page may also contain sentences that name such losses."""
+"""Clause on losses that the checks of the data do not cover."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),

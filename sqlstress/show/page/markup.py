@@ -112,12 +112,11 @@ def text_columns(blocks: Sequence[Block]) -> str:
     return element("div", *map(draw, shown), class_="said two" if length > 2 * LONG_TEXT else "said")
 
 
-# Tables of a page: important columns come first, and long tables are folded, which means that a click opens
-# them.
+# Tables of a page: important columns come first. Long tables are folded, so that a click opens them.
 
 
 MAX_OPEN_ROWS = 60
-"""Maximum number of rows that the tables of a section may have in total to be shown open, not folded."""
+"""Tables of a section are not folded if they have at most this number of rows in total."""
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
@@ -144,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield pairs of a caption (or None) and its tables. Any other block is yielded without tables."""
+    """Yield pairs: a caption, or None, and its tables. Yield any other block with an empty list."""
     caption: Said | None = None
     tables: list[Table] = []
     for block in blocks:

@@ -151,7 +151,7 @@ LOCKED = "database is locked"
 
 def test_causes_follow_the_number_of_processes_and_the_time() -> None:
     (soon,) = explained(8, 5.0, LOCKED)
-    assert "(1) The transaction had read" in soon and "(2) The busy timeout was 0" in soon
+    assert "(1) The busy timeout was 0" in soon and "(2) The transaction had read" in soon
     assert soon.endswith("busy timeout is shorter than that time, raise it.")
     (late,) = explained(8, 5001.0, LOCKED)
     assert "(1) For the whole busy timeout" in late and "busy timeout was 0" not in late
@@ -160,6 +160,32 @@ def test_causes_follow_the_number_of_processes_and_the_time() -> None:
     assert "No other process was at work" in alone and "(1) An idle connection of the same process" in alone
     assert "held the lock at every try" not in alone
     assert explained(8, 5.0, "syntax error") == []
+
+
+@pytest.mark.parametrize(
+    ("message", "cure"),
+    [
+        ("Runtime error near line 1: database is locked (5)", "sqlite3 -bail -cmd '.timeout 5000'"),
+        ("Error: near line 1: database is locked", "sqlite3 -bail -cmd '.timeout 5000'"),
+        ("Error: stepping, database is locked (5)", "sqlite3 -cmd '.timeout 5000'"),
+    ],
+    ids=["script", "old script", "argument"],
+)
+def test_sqlite_shell_without_a_timeout_is_the_first_cause(message: str, cure: str) -> None:
+    (text,) = explained(8, 5.0, message)
+    assert "(1) SQLite's shell waits for no lock" in text and cure in text and "timeout was 0" not in text
+
+
+def test_time_of_commands_that_repeat_their_work_is_not_a_wait() -> None:
+    (text,) = explained(8, 2000.0, LOCKED, f"Error: {LOCKED}")
+    assert "after 2.0 s" not in text and "(1) The busy timeout was 0" in text
+    (text,) = explained(8, 2000.0, LOCKED)
+    assert "after 2.0 s" in text and "(1) For the whole busy timeout" in text
+
+
+def test_possible_causes_are_shown_in_full() -> None:
+    texts = explained(8, 5000.0, LOCKED) + explained(8, 5.0, LOCKED)
+    assert all(len(text) < 800 and "(2) " in text for text in texts)
 
 
 def test_statement_in_the_output_decides_the_cause() -> None:
@@ -172,10 +198,10 @@ def test_statement_in_the_output_decides_the_cause() -> None:
 
 def test_refused_snapshots_explain_other_failures_at_once() -> None:
     (both,) = explained(8, 5.0, "database is locked (517)", "database is locked (5)")
-    assert "failed with SQLITE_BUSY_SNAPSHOT" in both and "same reason 9 failed with SQLITE_BUSY" in both
+    assert "printed SQLITE_BUSY_SNAPSHOT 9 times" in both and "same reason 9 failed with SQLITE_BUSY" in both
     assert "(1) The transaction had read before its first write" in both
 
 
 def test_damage_in_the_output_is_explained() -> None:
     (damaged,) = explained(8, 5.0, "Error: database disk image is malformed (11)")
-    assert "failed with SQLITE_CORRUPT. The file is damaged." in damaged and ".recover" in damaged
+    assert "printed SQLITE_CORRUPT 9 times. The file is damaged." in damaged and ".recover" in damaged

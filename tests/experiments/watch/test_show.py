@@ -133,6 +133,13 @@ def test_deleted_wal_is_the_first_finding_and_a_failure_if_written() -> None:
     assert exit_code(endings(watch_report(only_open))) == 0
 
 
+def test_replaced_file_is_the_cause_of_a_deleted_wal() -> None:
+    replaced = replace(LOSING, events=(Event(at_s=2.8, what=REPLACED),))
+    text, usual = (" ".join(report_text(watch_report(watch)).split()) for watch in (replaced, LOSING))
+    assert "another file took the place of the database after 2.8 s" in text
+    assert "The usual cause" not in text and "The usual cause" in usual
+
+
 def test_file_with_several_names_is_a_finding() -> None:
     assert "watch-names" in codes(replace(WATCH, links=2))
     assert "watch-names" in codes(replace(WATCH, is_mount=True))

@@ -1,0 +1,165 @@
+"""Races that show in all transactions of a program together: wrong programs, and right ones like them."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from sqlstress.user_work.program_races import program_suspicions
+from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW, TracedStatement, Write
+from tests.cli.conftest import Cli, saved
+
+BEGINNING = """
+import random, sqlite3, time
+from pathlib import Path
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    for path in (database, Path(database).with_name("savings.db")):
+        with sqlite3.connect(path) as db:
+            db.execute("PRAGMA journal_mode=wal")
+            db.execute("CREATE TABLE account (id INTEGER PRIMARY KEY, cents INTEGER)")
+            db.execute("INSERT INTO account VALUES (1, 0)")
+            db.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, is_open INTEGER, sold INTEGER)")
+            db.execute("INSERT INTO event VALUES (1, 1, 0)")
+            db.execute("CREATE TABLE booking (event INTEGER)")
+            db.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, owner, until DEFAULT 0, done DEFAULT 0)")
+            db.executemany("INSERT INTO job (id) VALUES (?)", [(n,) for n in range(5000)])
+
+@connect
+def opened(database):
+    db = sqlite3.connect(database, timeout=30, isolation_level=None)
+    db.execute("ATTACH ? AS savings", (str(Path(database).with_name("savings.db")),))
+    return db
+
+@transaction
+def close_sale(db):
+    db.execute("BEGIN IMMEDIATE")
+    (sold,) = db.execute("SELECT count(*) FROM booking").fetchone()
+    db.execute("UPDATE event SET is_open = 0, sold = ? WHERE id = 1", (sold,))
+    db.execute("UPDATE event SET is_open = 1 WHERE id = 1")
+    db.execute("COMMIT")
+
+@transaction
+def put_aside(db):
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("UPDATE main.account SET cents = cents - 1 WHERE id = 1")
+    db.execute("UPDATE savings.account SET cents = cents + 1 WHERE id = 1")
+    db.execute("COMMIT")
+
+@transaction
+"""
+
+BOOKS = """
+def book(db):
+    {before}
+    (is_open,) = db.execute("SELECT is_open FROM event WHERE id = 1").fetchone()
+    {after}
+    if is_open:
+        db.execute("INSERT INTO booking VALUES (1)")
+    db.execute("COMMIT")
+"""
+BOOKS_AFTER_BOTH_CHECKS = """
+def book(db):
+    query = "SELECT is_open FROM event WHERE id = 1"
+    if db.execute(query).fetchone()[0]:
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute(query).fetchone()[0]:
+            db.execute("INSERT INTO booking VALUES (1)")
+        db.execute("COMMIT")
+"""
+SHOWS = """
+def book(db):
+    (is_open,) = db.execute("SELECT is_open FROM event WHERE id = 1").fetchone()
+    str(is_open)
+    db.execute("INSERT INTO booking VALUES (1)")
+"""
+AUDITS = """
+def audit(db):
+    db.execute("{begin}")
+    (current,) = db.execute("SELECT sum(cents) FROM main.account").fetchone()
+    (saved,) = db.execute("SELECT sum(cents) FROM savings.account").fetchone()
+    db.execute("COMMIT")
+"""
+WORKS = """
+def work(db):
+    now, me = time.time(), random.random()
+    free = "SELECT id FROM job WHERE done = 0 AND until < ? LIMIT 1"
+    claim = f"UPDATE job SET owner = ?, until = ? WHERE id = ({{free}}) RETURNING id"
+    for (job,) in db.execute(claim, (me, now + 60, now)).fetchall():
+        db.execute("UPDATE job SET done = 1 WHERE id = ?{condition}", (job, me)[:{count}])
+"""
+PROGRAMS = {
+    "checked before": (BOOKS.format(before="", after='db.execute("BEGIN IMMEDIATE")'), SKEW),
+    "checked inside": (BOOKS.format(before='db.execute("BEGIN IMMEDIATE")', after=""), ""),
+    "checked again inside": (BOOKS_AFTER_BOTH_CHECKS, ""),
+    "only shown": (SHOWS, ""),
+    "deferred": (AUDITS.format(begin="BEGIN"), MIXED_VIEW),
+    "immediate": (AUDITS.format(begin="BEGIN IMMEDIATE"), ""),
+    "key alone": (WORKS.format(condition="", count=1), EXPIRED),
+    "key and owner": (WORKS.format(condition=" AND owner = ?", count=2), ""),
+}
+
+
+@pytest.mark.parametrize(("program", "kind"), PROGRAMS.values(), ids=PROGRAMS)
+def test_wrong_program_is_suspected_and_a_right_one_is_not(cli: Cli, program: str, kind: str) -> None:
+    Path("program.py").write_text(BEGINNING + textwrap.dedent(program), encoding="utf-8")
+    said = cli("app", "program.py", "-c", "2", "--ops", "3", "--repeat", "1", "-o", "report.json")
+    assert said.code == 0
+    (trial,) = saved().runs[0].trials
+    kinds = {sighting.what for sighting in trial.sightings if sighting.topic == "suspicion"}
+    assert kinds & {SKEW, MIXED_VIEW, EXPIRED} == ({kind} - {""})
+
+
+MAIN, SAVINGS = ("bank.db", "account"), ("savings.db", "account")
+TOGETHER = [
+    TracedStatement("UPDATE account", "", transaction=9, write=Write(table, "update"))
+    for table in (MAIN, SAVINGS)
+]
+
+
+@pytest.mark.parametrize("in_wal", [True, False])
+def test_rollback_journals_have_no_mixed_view(in_wal: bool) -> None:
+    """A reader's lock on the first file keeps a writer of both from its commit."""
+    reads = [
+        TracedStatement("BEGIN", "", transaction=1),
+        *(
+            TracedStatement("SELECT", "", transaction=1, reads={table: frozenset({"cents"})}, in_wal=in_wal)
+            for table in (MAIN, SAVINGS)
+        ),
+    ]
+    kinds = [suspicion.code for suspicion in program_suspicions(reads, [reads, TOGETHER])]
+    assert kinds == [MIXED_VIEW] * in_wal
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "is_lease"),
+    [
+        ("1764000060.5", "1764000000.25", True),
+        ("1764000000.5", "1764000000.5", False),
+        ("'2026-01-02'", "'2026-01-01'", True),
+        ("unixepoch() + 60", "unixepoch()", True),
+        ("seen + 1", "9", False),
+    ],
+    ids=["number", "equal numbers", "text", "sum", "other column"],
+)
+def test_lease_sets_a_later_limit_than_it_compares(value: str, limit: str, is_lease: bool) -> None:
+    job, row = ("bank.db", "job"), frozenset({frozenset({(("id",), (1,))})})
+    columns = frozenset({"until", "owner"})
+    claim = TracedStatement(
+        f"UPDATE job SET owner = 1, until = {value} WHERE id = 1 AND until < {limit}",
+        "",
+        transaction=1,
+        write=Write(job, "update", sets=columns, wheres=frozenset({"id", "until"}), rows=row),
+    )
+    done = TracedStatement(
+        "UPDATE job SET done = 1 WHERE id = 1",
+        "",
+        transaction=2,
+        write=Write(job, "update", sets=frozenset({"done"}), wheres=frozenset({"id"}), rows=row),
+    )
+    kinds = [suspicion.code for suspicion in program_suspicions([claim, done], [])]
+    assert kinds == [EXPIRED] * is_lease
