@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,25 +111,6 @@ def test_measurement_reports_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
         assert text in said.out
     assert "published" not in said.out
     assert not list(tmp_path.glob("sqlstress-*"))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--schema", "id-norowid,pair-norowid", "--id-type", "uuid7"),
-        ("--schema", "pair-rowid", "--begin", "immediate", "--journal-mode", "delete"),
-        ("--schema=no-key", "--driver=apsw", "--verify=full", "--page-size=1024", "--repeat=2"),
-        ("--driver", "dry"),
-        ("--verify", "none", "--pragma", "foreign_keys=off", "--concurrency", "1,3"),
-        ("--pragma", "locking_mode=exclusive", "-c", "1", "--schema", "no-key"),
-    ],
-    ids=" ".join,
-)
-def test_loads_and_settings_of_many_kinds_work(cli: Cli, options: tuple[Any, ...]) -> None:
-    pytest.importorskip("apsw")
-    said = cli(*KEYS, "--id-type", "ulid,int", *options, "--quiet")
-    assert said == (0, "", "")
 
 
 @pytest.mark.thorough

@@ -24,22 +24,6 @@ def kills_of() -> Kills:
     return kills
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--driver", "apsw", "--batch", "1", "--value-size", "8", "--begin", "deferred"),
-        ("-c", "1", "--pragma", "locking_mode=exclusive", "--value-size", "20000", "--page-size", "1024"),
-        ("--journal-mode", "truncate", "--synchronous", "extra", "--busy-timeout", "5s", "-c", "5"),
-    ],
-    ids=["apsw", "exclusive", "truncate"],
-)
-def test_any_settings_can_be_tried(cli: Cli, options: tuple[str, ...]) -> None:
-    pytest.importorskip("apsw")
-    cli("crash", *SHORT, *options, "-o", "crash.json", expected=0)
-    assert kills_of().acknowledged > 0
-
-
 @pytest.mark.fault(
     area="crash",
     injected="all writers killed at one moment, again and again",

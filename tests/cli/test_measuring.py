@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -128,24 +127,3 @@ def test_refused_setting_is_reported_and_leaves_no_file(
 ) -> None:
     assert re.search(told, assert_refused(cli(*SHORT, *options)))
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--driver", "dry"),
-        ("--update-ratio", "0.5", "--batch", "3", "-c", "2"),
-        ("--key-type", "blob", "--value-size", "100", "--distribution", "zipfian", "-b", "4"),
-        ("--journal-mode", "delete", "--synchronous", "normal", "-c", "2"),
-        ("--pragma", "locking_mode=exclusive"),
-        ("--verify", "none"),
-        ("--verify", "full", "--page-size", "8192", "--cache-size", "-500"),
-        ("--read-ratio", "1"),
-        ("--read-ratio", "0", "--busy-timeout", "0", "-c", "2", "--max-failed", "100%"),
-    ],
-    ids=" ".join,
-)
-def test_loads_and_settings_of_many_kinds_work(cli: Cli, options: tuple[Any, ...]) -> None:
-    said = cli("-c", "1", *SHORT, *options, "--quiet")
-    assert said == (0, "", "")
