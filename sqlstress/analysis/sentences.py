@@ -594,6 +594,51 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
     return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
+@grave
+def touched_file(*, file: str, count: int, program: str, moved: bool, at: str | None = None) -> str:
+    where = f" ({at})" if at else ""
+    if moved:
+        return (
+            f"{program}{where} moved, replaced or deleted {file}, {plural(count, 'time')}, while it was in "
+            "use. Open connections go on with the old file, so their commits are lost, and a new file with "
+            "the old -wal is damaged. Close all connections first, or restore with Connection.backup()."
+        )
+    return (
+        f"{program}{where} copied {file}, {plural(count, 'time')}, while it was in use. Such a copy lacks "
+        "the commits that are only in -wal, and may be torn. Use VACUUM INTO or Connection.backup()."
+    )
+
+
+@causal
+def overlap(
+    *, count: int, first: TracedStep, then: TracedStep, end: str | None = None, end_at: str | None = None
+) -> str:
+    ended = f" {end}{f' ({end_at})' if end_at else ''} then ended the work of both." if end else ""
+    return (
+        f"Threads share a connection, and {plural(count, 'transaction')} of one contained writes of another. "
+        f"First {_step(first)}, then in another thread {_step(then)}.{ended} A COMMIT or ROLLBACK of one "
+        "thread applies to the writes of both. Hold the lock from the first statement to COMMIT or ROLLBACK, "
+        "or use a connection for each thread."
+    )
+
+
+@causal
+def pragma_without_effect(
+    *,
+    statement: str,
+    count: int,
+    at: str | None = None,
+    began: str | None = None,
+    began_at: str | None = None,
+) -> str:
+    where = f" ({at})" if at else ""
+    begun = f" that {began}{f' at {began_at}' if began_at else ''} had begun" if began else ""
+    return (
+        f"{statement}{where} had no effect, {plural(count, 'time')}: it ran in a transaction{begun}, where "
+        "SQLite ignores it. Run it before the transaction, first on each connection."
+    )
+
+
 @causal
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
     steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
@@ -898,13 +943,15 @@ def failed_statement(
     error: str,
     count: int,
     others: int = 0,
+    more_errors: Sequence[str] = (),
     message: str | None = None,
     explanation: str | None = None,
 ) -> str:
     where = f" ({at})" if at else ""
-    more = f" and {plural(others, 'more kind')} of statements" if others else ""
+    more = f" and {plural(others, 'more statement')}" if others else ""
     said = f": {message}" if message else ""
-    failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {error}{said}"
+    errors = " or ".join((error, *more_errors))
+    failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
     return f"{failed}. {explanation or 'The cause is unknown.'}"
 
 

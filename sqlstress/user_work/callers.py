@@ -132,6 +132,19 @@ class UserFrames:
         file, number = line
         return f"{Path(file).name}:{number}" if self._is_users(file) else ""
 
+    def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], str]:
+        """Return the active calls of the user's functions that lead to a frame, innermost first.
+
+        A key has the id of the call's frame, and its code. The value is the line, such as "bank.py:27".
+        """
+        calls = {}
+        while frame:
+            file = frame.f_code.co_filename
+            if self._is_users(file):
+                calls[id(frame), frame.f_code] = f"{Path(file).name}:{frame.f_lineno}"
+            frame = frame.f_back
+        return calls
+
     def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
         """Return the calls of the user's functions that lead to a frame, outermost first."""
         calls = []

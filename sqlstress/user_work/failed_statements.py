@@ -10,6 +10,7 @@ user's code overrides.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 from collections import Counter
@@ -21,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any, Protocol, TypeVar, cast
 
 from sqlstress.target import OTHER_SQLITE
-from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
+from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NO_EFFECT, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.user_work.connections import (
     attached_files,
@@ -31,6 +32,7 @@ from sqlstress.user_work.connections import (
     on_apsw_connection,
     pragma,
     reading_steps,
+    writes_temporary,
     written_schema,
 )
 from sqlstress.user_work.failures import (
@@ -51,6 +53,7 @@ from sqlstress.user_work.failures import (
     transaction_steps,
 )
 from sqlstress.user_work.history import History, Transaction
+from sqlstress.user_work.overlaps import ActiveCalls, Overlaps
 from sqlstress.user_work.recorded_classes import apsw_cursor, runs_statement, sqlite3_connection
 from sqlstress.user_work.source import PlainObservation
 
@@ -58,6 +61,8 @@ LOOK_S = 0.05
 """Minimum seconds between two searches for statements that stay open: their rows are not all fetched."""
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, that a statement is open before it is recorded."""
+
+_SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 K = TypeVar("K")
 
@@ -70,6 +75,9 @@ class UserLines(Protocol):
 
     def text(self, line: Line) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+
+    def active_calls(self, frame: FrameType | None) -> ActiveCalls:
+        """Return the active calls of the user's functions that lead to a frame, with their lines."""
 
 
 class FailedStatements:
@@ -92,6 +100,9 @@ class FailedStatements:
         """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
+        self.overlaps = Overlaps(lines)
+        self._no_effect = Counter[tuple[str, str, Transaction]]()
+        """Number of PRAGMAs without effect, by statement, line and transaction."""
         self._left_open = Counter[tuple[str, Transaction, int]]()
         self._not_committed = Counter[str]()
         self._splits = Counter[tuple[str, Transaction]]()
@@ -179,6 +190,13 @@ class FailedStatements:
             if file in history.name and is_open(connection := history.connection())
         }
 
+    def holds_write_lock(self, file: str) -> bool:
+        """Return whether a transaction of this process has written to a file of this name, and is open."""
+        return any(
+            file in history.name and is_in_transaction(history.connection()) and history.transaction().wrote
+            for history in self._histories
+        )
+
     def caller(self, frame: FrameType) -> Caller:
         """Return the instruction in `frame` that calls the library, or the user's line if it is needed.
 
@@ -215,6 +233,8 @@ class FailedStatements:
         def examine() -> FailureFacts:
             refused, connection = history.refused(), history.connection()
             state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
+            if state == "written" and is_write(sql):
+                state = _state_without_temporary(connection, earlier, refused)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
             holder = self._holder(connection, history.name)
@@ -254,6 +274,11 @@ class FailedStatements:
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self._looks_up = True
+
+    def add_no_effect(self, sql: str, transaction: Transaction) -> None:
+        """Record a PRAGMA that had no effect because it ran in this transaction."""
+        line = self.lines.line(sys._getframe(2))
+        _count(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed this open transaction: Python does so first.
@@ -347,6 +372,8 @@ class FailedStatements:
             *self.failures.records(),
             *self._open_records(),
             *self._split_records(),
+            *self._no_effect_records(),
+            *self.overlaps.records(),
             *self.holds.records(),
             *self._other_sqlite(),
             *statements,
@@ -364,9 +391,25 @@ class FailedStatements:
             traits = {**transaction._asdict(), "failed_commit": str(code or "")}
             yield LEFT_OPEN, call, count, "", traits
 
+    def _no_effect_records(self) -> Iterator[PlainObservation]:
+        for (sql, at, transaction), count in self._no_effect.items():
+            traits = {"at": at, "began": transaction.began, "began_at": transaction.at}
+            yield NO_EFFECT, sql, count, "", traits
+
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():
             yield SPLIT, at, count, "", transaction._asdict()
+
+
+def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
+    """Return the state of a transaction in which SQLite has refused a write.
+
+    Writes of temporary tables take no lock of the file, but an INSERT ... SELECT may read it.
+    """
+    temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
+    state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
+    reads = any(_SELECTS.search(step[0]) for step in temporary)
+    return "read" if state == "none" and reads else state
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
