@@ -610,6 +610,17 @@ def touched_file(*, file: str, count: int, program: str, moved: bool, at: str | 
 
 
 @causal
+def repeated_transaction(*, call: str, count: int, most: int, at: str | None = None) -> str:
+    where = f" at {at}" if at else ""
+    return (
+        f"{plural(count, 'call')} of {call} repeated a transaction in which SQLite had refused a write"
+        f"{where} (up to {plural(most, 'time')}). In each attempt, what {call} does outside of SQLite "
+        "between BEGIN and COMMIT was done again, and values of an earlier attempt are old. Read again in "
+        "each attempt and do the rest after COMMIT, or take the write lock first, with BEGIN IMMEDIATE."
+    )
+
+
+@causal
 def overlap(
     *, count: int, first: TracedStep, then: TracedStep, end: str | None = None, end_at: str | None = None
 ) -> str:
@@ -1125,6 +1136,7 @@ def left_open(
     at: str | None = None,
     error: str | None = None,
     written: bool = False,
+    tasks: bool = False,
 ) -> str:
     began_at = f" at {at}" if at else ""
     beginning = f"begun by {began}{began_at}" if began else ""
@@ -1134,6 +1146,11 @@ def left_open(
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
+    if tasks:
+        ends = (
+            "ROLLBACK on BaseException (try/finally or async with), because a task that is cancelled, as by "
+            "wait_for or a timeout, reaches no COMMIT. Otherwise the COMMIT of a later task also commits it"
+        )
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
         f"returned within it. Nothing in it is durable before it commits{lock}: {ends}."

@@ -96,6 +96,23 @@ def _main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
+def is_abandoned(thread: int) -> bool:
+    """Return whether a thread runs statements for tasks of an event loop that has stopped without tasks.
+
+    The thread still has the last future. No task is left that could end an open transaction.
+    """
+    if "asyncio" not in sys.modules:
+        return False
+    import asyncio
+
+    frame, futures = sys._current_frames().get(thread), list[asyncio.Future[Any]]()
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    loops = {future.get_loop() for future in futures}
+    return bool(futures) and not any(loop.is_running() or asyncio.all_tasks(loop) for loop in loops)
+
+
 class UserFrames:
     """Finder of the frames of the user's code: their files are below a folder, but not in a library."""
 
@@ -126,6 +143,12 @@ class UserFrames:
         """Return the innermost file and line of the user's code that led to a frame; None if unknown."""
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
+
+    def awaiting_line(self) -> tuple[str, int] | None:
+        """Return the file and line of the coroutine that waits for this thread; None if unknown."""
+        task = awaiting_task()
+        frames = self._coroutine_frames(task.get_coro()) if task else []
+        return (frames[-1].f_code.co_filename, frames[-1].f_lineno) if frames else None
 
     def text(self, line: tuple[str, int]) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""

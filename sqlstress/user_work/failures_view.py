@@ -18,6 +18,7 @@ from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, sh
 from sqlstress.sqlite_codes import BUSY, ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
+    AFTER,
     COPIED,
     DELETED,
     FAILED_STATEMENT,
@@ -29,11 +30,13 @@ from sqlstress.user_work import (
     NO_EFFECT,
     OPEN_STATEMENT,
     OVERLAP,
+    REPEATED,
     SPLIT,
     SUSPICION,
+    UNDER,
 )
 from sqlstress.user_work.failure_facts import facts_of
-from sqlstress.user_work.suspicions import DEFERRED
+from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
 
 MAX_ROWS = 5
 """Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
@@ -405,6 +408,34 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
         )
 
 
+def repeat_findings(group: Group) -> Iterator[Finding]:
+    """Yield the calls that repeated refused transactions, if a check failed and no other cause is known."""
+    failed = any(
+        check.name in (UNDER, AFTER) and check.status == "failed"
+        for run in group.runs
+        for check in run.verdict.checks
+    )
+    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
+    causes = (
+        sighting.topic != SUSPICION or sighting.what in LOST_DATA
+        for topic in others
+        for sighting in sightings(group, topic)
+    )
+    if not failed or any(causes):
+        return
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, REPEATED):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for call, found in list(kinds.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.repeated_transaction,
+            call=call,
+            count=sum(sighting.count for sighting in found),
+            most=max(int(sighting.traits["most"]) for sighting in found),
+            at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
+        )
+
+
 def no_effect_findings(group: Group) -> Iterator[Finding]:
     """Yield the PRAGMAs that had no effect because they ran in a transaction."""
     kinds: dict[tuple[str, str], list[Sighting]] = {}
@@ -437,4 +468,5 @@ def open_findings(group: Group) -> Iterator[Finding]:
             at=lines[0] if lines else None,
             error=name(int(codes[0])) if codes else None,
             written=any(sighting.traits["state"] == "written" for sighting in found),
+            tasks=any(sighting.traits.get("tasks") for sighting in found),
         )

@@ -14,7 +14,7 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, hold_of
-from sqlstress.user_work.connections import is_in_transaction, pragma
+from sqlstress.user_work.connections import is_in_transaction, is_open, pragma
 from sqlstress.user_work.failures import (
     IMPLICIT_BEGIN,
     MAX_HISTORY,
@@ -110,6 +110,8 @@ class History:
         """That transaction, as it was when this function returned."""
         self.open_calls = 0
         """Number of calls that have returned while this transaction was open."""
+        self.open_wrote = False
+        """Whether this transaction has written."""
         self.statement_open_s: float | None = None
         """Time of `perf_counter` when an open statement was first seen, in seconds; None if none is open."""
         self.open_queries: tuple[TimedStep, ...] = ()
@@ -217,6 +219,14 @@ class History:
         """Return the state of the transaction that the last statement belongs to."""
         state, began, line = transaction_of(self.steps, self.refused())
         return Transaction(state, began, self.recorder.line_text(line))
+
+    def is_uncommitted(self) -> bool:
+        """Return whether the last transaction is still open, or the connection was closed before its end."""
+        connection = self.connection()
+        if is_open(connection):
+            return is_in_transaction(connection)
+        last = statement_kind(self.steps[-1][0]) if self.steps else "commit"
+        return last != "commit" and words_of(self.steps[-1][0])[0] not in ("ROLLBACK", "RELEASE")
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""

@@ -24,8 +24,15 @@ from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NO_EFFECT, NOT_COMMITTED, OPEN_STATEMENT
-from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
+from sqlstress.user_work import (
+    FAILED_STATEMENT,
+    LEFT_OPEN,
+    NO_EFFECT,
+    NOT_COMMITTED,
+    OPEN_STATEMENT,
+    REPEATED,
+)
+from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
@@ -261,6 +268,7 @@ def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: F
         "began": "BEGIN",
         "at": f"{Path(__file__).name}:{line}",
         "failed_commit": "",
+        "tasks": "",
     }
     assert left_open(recorder) == [("transfer", 2, traits)]
 
@@ -763,3 +771,42 @@ def test_codes_of_the_same_statement_are_a_single_finding(tmp_path: Path) -> Non
     assert "more statement" not in text
     assert "BEGIN IMMEDIATE before that SELECT" in text
     assert "The cause is unknown" not in text
+
+
+# Calls whose transaction never commits, and calls that repeat a refused transaction.
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_calls_in_a_transaction_that_never_commits_are_lost(
+    file: Path, recorder: FailedStatements, *, commits: bool
+) -> None:
+    with open_file(file) as connection:
+        for number in range(MIN_NEVER + 2):
+            if not connection.in_transaction:
+                connection.execute("BEGIN")
+            connection.execute(INSERT)
+            if commits and number == 1:
+                connection.execute("COMMIT")
+            recorder.check_left_open("register", returned=number > 1)
+        records = [record for record in recorder.records() if record[0] == NOT_COMMITTED]
+    assert [(record[1], record[2]) for record in records] == ([] if commits else [("register", MIN_NEVER)])
+
+
+@pytest.mark.parametrize("ends", ["COMMIT", "ROLLBACK"])
+def test_call_that_repeats_a_refused_transaction_is_recorded(
+    ends: str, file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        for attempt in range(3):
+            this.execute("BEGIN")
+            this.execute("SELECT * FROM t").fetchall()
+            if attempt < 2:
+                other.execute(INSERT)
+            with suppress(sqlite3.OperationalError):
+                this.execute(INSERT)
+            this.execute("ROLLBACK" if attempt < 2 else ends)
+        recorder.check_left_open("send")
+        records = [record for record in recorder.records() if record[0] == REPEATED]
+    assert [(record[1], record[2], record[4]["most"]) for record in records] == [("send", 1, "2")] * (
+        ends == "COMMIT"
+    )

@@ -57,6 +57,7 @@ from sqlstress.user_work.failures_view import (
     open_findings,
     overlap_findings,
     own_hold_findings,
+    repeat_findings,
     split_findings,
     wal_findings,
 )
@@ -487,6 +488,7 @@ class AppShown(UserPresenter):
         memory_findings,
         own_hold_findings,
         failure_findings,
+        repeat_findings,
         suspicion_findings,
         wal_findings,
         raised,
