@@ -98,8 +98,8 @@ RULES: tuple[Rule, ...] = (
         "shared-cache-timeout",
         (5, 517),
         Facts(waited="at once", shared_cache=True, timeout="set"),
-        "Another connection of this process shares the cache and was reading: both had its snapshot, and no"
-        " busy timeout applied.",
+        "Another connection of this process shares the cache and was reading. A shared cache has a single"
+        " snapshot, so the write failed at once, like a write after a read in the same transaction.",
         "Leave out cache=shared and enable_shared_cache.",
     ),
     Rule(
@@ -107,7 +107,8 @@ RULES: tuple[Rule, ...] = (
         (5, 517),
         Facts(waited="at once", open_cursor=True),
         "A SELECT of the same connection was still open and kept its snapshot.",
-        "Fetch all rows or close the cursor before writing; neither BEGIN IMMEDIATE nor a timeout helps.",
+        "Fetch all rows or close the cursor before writing, or BEGIN IMMEDIATE before that SELECT. BEGIN"
+        " IMMEDIATE just before the write does not help, nor does a timeout.",
     ),
     Rule(
         "repeated-statement",
@@ -404,7 +405,7 @@ RULES: tuple[Rule, ...] = (
         (787,),
         Facts(),
         "A row refers to a row that does not exist, or that another process deleted.",
-        "Read and write both rows within one BEGIN IMMEDIATE transaction.",
+        "If the program had read that row before, read and write within one BEGIN IMMEDIATE transaction.",
     ),
     Rule(
         "constraint",

@@ -594,6 +594,62 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
     return f"The JSON report has {plural(count, f'more {what}')}{f' of {of}' if of else ''}."
 
 
+@grave
+def touched_file(*, file: str, count: int, program: str, moved: bool, at: str | None = None) -> str:
+    where = f" ({at})" if at else ""
+    if moved:
+        return (
+            f"{program}{where} moved, replaced or deleted {file}, {plural(count, 'time')}, while it was in "
+            "use. Open connections go on with the old file, so their commits are lost, and a new file with "
+            "the old -wal is damaged. Close all connections first, or restore with Connection.backup()."
+        )
+    return (
+        f"{program}{where} copied {file}, {plural(count, 'time')}, while it was in use. Such a copy lacks "
+        "the commits that are only in -wal, and may be torn. Use VACUUM INTO or Connection.backup()."
+    )
+
+
+@causal
+def repeated_transaction(*, call: str, count: int, most: int, at: str | None = None) -> str:
+    where = f" at {at}" if at else ""
+    return (
+        f"{plural(count, 'call')} of {call} repeated a transaction in which SQLite had refused a write"
+        f"{where} (up to {plural(most, 'time')}). In each attempt, what {call} does outside of SQLite "
+        "between BEGIN and COMMIT was done again, and values of an earlier attempt are old. Read again in "
+        "each attempt and do the rest after COMMIT, or take the write lock first, with BEGIN IMMEDIATE."
+    )
+
+
+@causal
+def overlap(
+    *, count: int, first: TracedStep, then: TracedStep, end: str | None = None, end_at: str | None = None
+) -> str:
+    ended = f" {end}{f' ({end_at})' if end_at else ''} then ended the work of both." if end else ""
+    return (
+        f"Threads share a connection, and {plural(count, 'transaction')} of one contained writes of another. "
+        f"First {_step(first)}, then in another thread {_step(then)}.{ended} A COMMIT or ROLLBACK of one "
+        "thread applies to the writes of both. Hold the lock from the first statement to COMMIT or ROLLBACK, "
+        "or use a connection for each thread."
+    )
+
+
+@causal
+def pragma_without_effect(
+    *,
+    statement: str,
+    count: int,
+    at: str | None = None,
+    began: str | None = None,
+    began_at: str | None = None,
+) -> str:
+    where = f" ({at})" if at else ""
+    begun = f" that {began}{f' at {began_at}' if began_at else ''} had begun" if began else ""
+    return (
+        f"{statement}{where} had no effect, {plural(count, 'time')}: it ran in a transaction{begun}, where "
+        "SQLite ignores it. Run it before the transaction, first on each connection."
+    )
+
+
 @causal
 def deferred_upgrade(*, first: TracedStep | None = None, then: TracedStep | None = None) -> str:
     steps = f" First {_step(first)}, then {_step(then)}." if first and then else ""
@@ -898,13 +954,15 @@ def failed_statement(
     error: str,
     count: int,
     others: int = 0,
+    more_errors: Sequence[str] = (),
     message: str | None = None,
     explanation: str | None = None,
 ) -> str:
     where = f" ({at})" if at else ""
-    more = f" and {plural(others, 'more kind')} of statements" if others else ""
+    more = f" and {plural(others, 'more statement')}" if others else ""
     said = f": {message}" if message else ""
-    failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {error}{said}"
+    errors = " or ".join((error, *more_errors))
+    failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
     return f"{failed}. {explanation or 'The cause is unknown.'}"
 
 
@@ -1078,6 +1136,7 @@ def left_open(
     at: str | None = None,
     error: str | None = None,
     written: bool = False,
+    tasks: bool = False,
 ) -> str:
     began_at = f" at {at}" if at else ""
     beginning = f"begun by {began}{began_at}" if began else ""
@@ -1087,6 +1146,11 @@ def left_open(
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
+    if tasks:
+        ends = (
+            "ROLLBACK on BaseException (try/finally or async with), because a task that is cancelled, as by "
+            "wait_for or a timeout, reaches no COMMIT. Otherwise the COMMIT of a later task also commits it"
+        )
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
         f"returned within it. Nothing in it is durable before it commits{lock}: {ends}."

@@ -78,7 +78,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
         return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     durabilities = [_durability(group, run, trial, environment) for run, trial in read_back]
-    return tuple(dict.fromkeys(durabilities or (_requested(run.case) for run in group.runs)))
+    return tuple(dict.fromkeys(durabilities or (_requested(run) for run in group.runs)))
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
@@ -239,8 +239,11 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 
-def _requested(case: Case) -> str:
-    """Return a sentence on the durability of a case whose effective settings were not read back."""
+def _requested(run: Run) -> str:
+    """Return a sentence on the durability of a run whose effective settings were not read back."""
+    case = run.case
+    if others := _other_sqlite([run]):
+        return f"Durability unknown: no connection of {others[0].what} was open at the end."
     synchronous = case.settings.synchronous or "at the library's default"
     if not experiment_of(case).applies_settings:
         return "Durability unknown: no connection was seen."

@@ -96,6 +96,23 @@ def _main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
+def is_abandoned(thread: int) -> bool:
+    """Return whether a thread runs statements for tasks of an event loop that has stopped without tasks.
+
+    The thread still has the last future. No task is left that could end an open transaction.
+    """
+    if "asyncio" not in sys.modules:
+        return False
+    import asyncio
+
+    frame, futures = sys._current_frames().get(thread), list[asyncio.Future[Any]]()
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    loops = {future.get_loop() for future in futures}
+    return bool(futures) and not any(loop.is_running() or asyncio.all_tasks(loop) for loop in loops)
+
+
 class UserFrames:
     """Finder of the frames of the user's code: their files are below a folder, but not in a library."""
 
@@ -127,10 +144,29 @@ class UserFrames:
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
 
+    def awaiting_line(self) -> tuple[str, int] | None:
+        """Return the file and line of the coroutine that waits for this thread; None if unknown."""
+        task = awaiting_task()
+        frames = self._coroutine_frames(task.get_coro()) if task else []
+        return (frames[-1].f_code.co_filename, frames[-1].f_lineno) if frames else None
+
     def text(self, line: tuple[str, int]) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
         file, number = line
         return f"{Path(file).name}:{number}" if self._is_users(file) else ""
+
+    def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], str]:
+        """Return the active calls of the user's functions that lead to a frame, innermost first.
+
+        A key has the id of the call's frame, and its code. The value is the line, such as "bank.py:27".
+        """
+        calls = {}
+        while frame:
+            file = frame.f_code.co_filename
+            if self._is_users(file):
+                calls[id(frame), frame.f_code] = f"{Path(file).name}:{frame.f_lineno}"
+            frame = frame.f_back
+        return calls
 
     def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
         """Return the calls of the user's functions that lead to a frame, outermost first."""

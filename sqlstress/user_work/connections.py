@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlstress.user_work.failures import TimedStep, statement_kind, written_name
+from sqlstress.user_work.failures import TimedStep, statement_kind, words_of, written_name
 
 _PROBE = "sqlstress_probe"
 """Name of a collation, which shows whether a statement of the connection is open.
@@ -88,6 +88,20 @@ def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
             if rows(connection, found, names[:1]):
                 return schema
     return ""
+
+
+def writes_temporary(connection: Any, sql: str) -> bool:
+    """Return whether a statement writes a temporary table, which takes no lock of the database's file."""
+    word, second = words_of(sql)
+    if word == "CREATE" and second in ("TEMP", "TEMPORARY"):
+        return True
+    *schemas, table = written_name(sql) or ("",)
+    if not table or schemas:
+        return [schema.lower() for schema in schemas] == ["temp"]
+    with suppress(Exception):  # Of sqlite3 or apsw.
+        found = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)"
+        return bool(rows(connection, found, (table,)))
+    return False
 
 
 def has_open_statement(connection: Any, is_shared: bool) -> str:

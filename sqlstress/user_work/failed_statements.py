@@ -10,6 +10,7 @@ user's code overrides.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 from collections import Counter
@@ -20,9 +21,20 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any, Protocol, TypeVar, cast
 
+from sqlstress.sqlite_codes import BUSY
 from sqlstress.target import OTHER_SQLITE
-from sqlstress.user_work import IN_MEMORY, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, SPLIT
+from sqlstress.user_work import (
+    IN_MEMORY,
+    LEFT_OPEN,
+    NEVER,
+    NO_EFFECT,
+    NOT_COMMITTED,
+    OPEN_STATEMENT,
+    REPEATED,
+    SPLIT,
+)
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
+from sqlstress.user_work.callers import is_abandoned
 from sqlstress.user_work.connections import (
     attached_files,
     has_open_statement,
@@ -31,6 +43,7 @@ from sqlstress.user_work.connections import (
     on_apsw_connection,
     pragma,
     reading_steps,
+    writes_temporary,
     written_schema,
 )
 from sqlstress.user_work.failures import (
@@ -51,13 +64,20 @@ from sqlstress.user_work.failures import (
     transaction_steps,
 )
 from sqlstress.user_work.history import History, Transaction
+from sqlstress.user_work.overlaps import ActiveCalls, Overlaps
 from sqlstress.user_work.recorded_classes import apsw_cursor, runs_statement, sqlite3_connection
 from sqlstress.user_work.source import PlainObservation
 
 LOOK_S = 0.05
 """Minimum seconds between two searches for statements that stay open: their rows are not all fetched."""
+SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
+"""Names of the answers of PRAGMA synchronous."""
+MIN_NEVER = 100
+"""Minimum number of calls in an open transaction of a process that count as lost if it never commits."""
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, that a statement is open before it is recorded."""
+
+_SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 K = TypeVar("K")
 
@@ -70,6 +90,12 @@ class UserLines(Protocol):
 
     def text(self, line: Line) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+
+    def awaiting_line(self) -> Line | None:
+        """Return the line of the coroutine that waits for this thread; None if unknown."""
+
+    def active_calls(self, frame: FrameType | None) -> ActiveCalls:
+        """Return the active calls of the user's functions that lead to a frame, with their lines."""
 
 
 class FailedStatements:
@@ -92,8 +118,19 @@ class FailedStatements:
         """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
-        self._left_open = Counter[tuple[str, Transaction, int]]()
+        self.overlaps = Overlaps(lines)
+        self._no_effect = Counter[tuple[str, str, Transaction]]()
+        """Number of PRAGMAs without effect, by statement, line and transaction."""
+        self._left_open = Counter[tuple[str, Transaction, int, bool]]()
         self._not_committed = Counter[str]()
+        self._never_committed = Counter[str]()
+        """Calls that returned in a transaction that was still open when the process ended, by function."""
+        self._commits_later = False
+        """Whether a transaction that a call left open was ever committed by a later call, as in batches."""
+        self._repeats: dict[tuple[str, str], tuple[int, int]] = {}
+        """Number of calls with repeated transactions, and the most attempts, by function and line."""
+        self._refused = Counter[str]()
+        """Transactions of the current call in which SQLite refused a write after a read, by line."""
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of transactions that executescript has committed, by its line and by the transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -179,6 +216,28 @@ class FailedStatements:
             if file in history.name and is_open(connection := history.connection())
         }
 
+    def apsw_settings(self, file: str) -> dict[str, str]:
+        """Return settings of the open connections of apsw to a file of this name, by name.
+
+        Different values are separated by " / ".
+        """
+        found: dict[str, dict[str, None]] = {}
+        for history in self._histories if self._libraries == {"apsw"} else ():
+            connection = history.connection()
+            if file in history.name and is_open(connection) and not is_in_transaction(connection):
+                for name in ("journal_mode", "synchronous", "busy_timeout"):
+                    value = pragma(connection, name)
+                    text = SYNCHRONOUS.get(value, value) if name == "synchronous" else value
+                    found.setdefault(name, {})[text] = None
+        return {name: " / ".join(values) for name, values in found.items()}
+
+    def holds_write_lock(self, file: str) -> bool:
+        """Return whether a transaction of this process has written to a file of this name, and is open."""
+        return any(
+            file in history.name and is_in_transaction(history.connection()) and history.transaction().wrote
+            for history in self._histories
+        )
+
     def caller(self, frame: FrameType) -> Caller:
         """Return the instruction in `frame` that calls the library, or the user's line if it is needed.
 
@@ -186,7 +245,7 @@ class FailedStatements:
         a short statement.
         """
         if self._looks_up:
-            return self.lines.line(frame) or UNKNOWN_CALLER
+            return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
         return frame.f_code, frame.f_lasti
 
     def line_text(self, at: Caller | None) -> str:
@@ -209,12 +268,14 @@ class FailedStatements:
         `waited_s` is the duration of the failed call, in seconds.
         """
         *earlier, (sql, was_open, *_) = history.steps
-        line = self.lines.line(sys._getframe(3))
+        line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
         kind = Kind(code, short_sql(sql), self.line_text(line))
 
         def examine() -> FailureFacts:
             refused, connection = history.refused(), history.connection()
             state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
+            if state == "written" and is_write(sql):
+                state = _state_without_temporary(connection, earlier, refused)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
             holder = self._holder(connection, history.name)
@@ -234,6 +295,8 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
+        if was_open and code & 0xFF == BUSY and is_write(sql) and not history.is_repeated():
+            self._refused[kind.at] += 1
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
         """Return the transaction of another connection of this process that holds the write lock, or None.
@@ -255,6 +318,11 @@ class FailedStatements:
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self._looks_up = True
 
+    def add_no_effect(self, sql: str, transaction: Transaction) -> None:
+        """Record a PRAGMA that had no effect because it ran in this transaction."""
+        line = self.lines.line(sys._getframe(2))
+        _count(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
+
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed this open transaction: Python does so first.
 
@@ -267,30 +335,51 @@ class FailedStatements:
         _count(self._splits, (self.line_text(line), transaction))
         self._looks_up = True
 
-    def check_left_open(self, call: str) -> None:
+    def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record the transactions that this thread has open after a call of the user's function.
 
-        `call` is the name of the function. A transaction that was already open before the call is attributed
-        to the function that left it open first. At most every LOOK_S, also search for open statements.
+        `returned` is whether the call raised no exception. `call` is the name of the function. A transaction
+        that was already open before the call is attributed to the function that left it open first. At most
+        every LOOK_S, also search for open statements.
         """
+        if self._refused:
+            self._note_repeats(call, returned=returned)
         now_s = perf_counter()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + LOOK_S
             self._look_for_open_statements(now_s)
         for history in self._histories:
             if is_in_transaction(history.connection()):
-                if history.thread == get_ident():
-                    self._leave_open(history, call)
+                is_own = history.thread == get_ident()
+                if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
+                    self._leave_open(history, call, by_tasks=not is_own, returned=returned)
             elif history.opened_by and not runs_statement(history):  # else another thread ends it just now
                 self._end(history, was_committed=history.last_end() == "commit")
 
-    def _leave_open(self, history: History, call: str) -> None:
-        """Count a call that returned while a transaction of the connection was open."""
+    def _note_repeats(self, call: str, *, returned: bool) -> None:
+        """Record a call that returned after SQLite had refused a write in its transactions.
+
+        The last transaction must have been committed: otherwise the call may have given up.
+        """
+        refused, self._refused = self._refused, Counter[str]()
+        if not returned or not any(history.last_end() == "commit" for history in self._histories):
+            return
+        for at, count in refused.items():
+            calls, most = self._repeats.get((call, at), (0, 0))
+            if calls or len(self._repeats) < MAX_KINDS:
+                self._repeats[call, at] = calls + 1, max(most, count)
+
+    def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
+        """Count a call that returned while a transaction of the connection was open.
+
+        `by_tasks` is whether its statements were those of asyncio tasks, which have ended.
+        """
         if not history.opened_by:
-            history.opened_by, history.open_calls = call, 0
+            history.opened_by, history.open_calls, history.open_wrote = call, 0, False
             history.left_open = history.transaction()
-        history.open_calls += 1
-        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit()))
+        history.open_wrote = history.open_wrote or history.transaction().wrote
+        history.open_calls += returned
+        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), by_tasks))
         self._looks_up = True
 
     def _look_for_open_statements(self, now_s: float) -> None:
@@ -317,6 +406,7 @@ class FailedStatements:
 
     def _end(self, history: History, *, was_committed: bool) -> None:
         """Handle the end of a transaction that was left open: count its calls unless it was committed."""
+        self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
         history.opened_by = ""
@@ -324,16 +414,31 @@ class FailedStatements:
     def records(self) -> list[PlainObservation]:
         """Return the failed statements, open transactions and open statements, each kind with its count.
 
-        Call it when the work is done. A transaction that is still open counts as not committed only if its
-        COMMIT has failed: otherwise a later call might have committed it.
+        Call it when the work is done. A transaction that is still open counts as not committed if its COMMIT
+        has failed. It also counts if MIN_NEVER calls have returned in it, and no such transaction of the
+        process was ever committed. Otherwise a later call might have committed it.
         """
         for history in self._histories:
-            if history.opened_by:
-                self._end(history, was_committed=not history.failed_commit())
+            if history.opened_by and history.failed_commit():
+                self._end(history, was_committed=False)
+            elif history.opened_by and not history.is_uncommitted():
+                self._end(history, was_committed=True)
+        for history in self._histories:
+            is_lost = history.open_wrote and history.open_calls >= MIN_NEVER and not self._commits_later
+            if history.opened_by and is_lost:
+                self._never_committed[history.opened_by] += history.open_calls
+            history.opened_by = ""
             if not is_in_transaction(history.connection()):
                 history.end_transaction()
         lost: Iterator[PlainObservation] = (
             (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
+        )
+        never: Iterator[PlainObservation] = (
+            (NOT_COMMITTED, call, count, "", {NEVER: "yes"}) for call, count in self._never_committed.items()
+        )
+        repeats: Iterator[PlainObservation] = (
+            (REPEATED, call, count, "", {"at": at, "most": str(most)})
+            for (call, at), (count, most) in self._repeats.items()
         )
         statements: Iterator[PlainObservation] = (
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
@@ -347,10 +452,14 @@ class FailedStatements:
             *self.failures.records(),
             *self._open_records(),
             *self._split_records(),
+            *self._no_effect_records(),
+            *self.overlaps.records(),
             *self.holds.records(),
             *self._other_sqlite(),
             *statements,
             *lost,
+            *never,
+            *repeats,
             *memory,
         ]
 
@@ -360,13 +469,30 @@ class FailedStatements:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _open_records(self) -> Iterator[PlainObservation]:
-        for (call, transaction, code), count in self._left_open.items():
-            traits = {**transaction._asdict(), "failed_commit": str(code or "")}
+        for (call, transaction, code, by_tasks), count in self._left_open.items():
+            tasks = "yes" if by_tasks else ""
+            traits = {**transaction._asdict(), "failed_commit": str(code or ""), "tasks": tasks}
             yield LEFT_OPEN, call, count, "", traits
+
+    def _no_effect_records(self) -> Iterator[PlainObservation]:
+        for (sql, at, transaction), count in self._no_effect.items():
+            traits = {"at": at, "began": transaction.began, "began_at": transaction.at}
+            yield NO_EFFECT, sql, count, "", traits
 
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():
             yield SPLIT, at, count, "", transaction._asdict()
+
+
+def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
+    """Return the state of a transaction in which SQLite has refused a write.
+
+    Writes of temporary tables take no lock of the file, but an INSERT ... SELECT may read it.
+    """
+    temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
+    state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
+    reads = any(_SELECTS.search(step[0]) for step in temporary)
+    return "read" if state == "none" and reads else state
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:

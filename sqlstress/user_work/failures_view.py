@@ -11,22 +11,32 @@ from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
+from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import ERROR, LOCKED_SHAREDCACHE, name
+from sqlstress.sqlite_codes import BUSY, ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
+    AFTER,
+    COPIED,
     DELETED,
     FAILED_STATEMENT,
     IN_MEMORY,
     LEFT_OPEN,
     LONG_HOLD,
     LOST_LOCKS,
+    MOVED,
+    NO_EFFECT,
     OPEN_STATEMENT,
+    OVERLAP,
+    REPEATED,
     SPLIT,
+    SUSPICION,
+    UNDER,
 )
 from sqlstress.user_work.failure_facts import facts_of
+from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
 
 MAX_ROWS = 5
 """Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
@@ -181,11 +191,19 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     A lock that was held for too long may be the consequence of another cause, and comes after it.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
-    for failure in failures_of(group):
-        if failure.code == ERROR:
-            continue  # The message of such an error already explains the cause.
-        diagnosis = diagnose(failure.code, failure.facts)
-        by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
+    # The message of an SQLITE_ERROR already explains the cause.
+    failures = [failure for failure in failures_of(group) if failure.code != ERROR]
+    diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
+    explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
+    upgrades = {
+        sighting.traits.get("then_at")
+        for sighting in sightings(group, SUSPICION)
+        if sighting.what == DEFERRED
+    }
+    for failure, diagnosis in diagnoses:
+        is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
+        if diagnosis.cause or not (is_upgrade or _primary(failure) in explained):
+            by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
     largest = sorted(by_cause.values(), key=_order)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
@@ -194,11 +212,17 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             statement=shortened(first.sql, 60),
             at=first.at,
             error=name(first.code),
+            more_errors=[*dict.fromkeys(name(failure.code) for failure, _ in kinds)][1:],
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
-            others=len(kinds) - 1,
+            others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
             explanation=_explanation(first, diagnosis),
         )
+
+
+def _primary(failure: Failure) -> tuple[str, str, int]:
+    """Return the statement of a failure, its line, and the primary result code."""
+    return failure.sql, failure.at, failure.code & 0xFF
 
 
 def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
@@ -242,6 +266,13 @@ def lock_losses(group: Group) -> Iterator[Finding]:
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
         kinds.setdefault(key, []).append(sighting)
     for (kind, file, at), found in list(kinds.items())[:MAX_CAUSES]:
+        if kind in (COPIED, MOVED):
+            count, program = sum(sighting.count for sighting in found), found[0].traits["program"]
+            moved = kind == MOVED
+            yield Finding(
+                sentences.touched_file, file=file, count=count, program=program, moved=moved, at=at or None
+            )
+            continue
         facts: dict[str, Any] = {}
         if kind == DELETED:
             written = {sighting.traits.get("written") for sighting in found}
@@ -357,6 +388,70 @@ def split_findings(group: Group) -> Iterator[Finding]:
         )
 
 
+def overlap_findings(group: Group) -> Iterator[Finding]:
+    """Yield the overlaps of the transactions of threads that share a connection; first the most frequent."""
+    counts: dict[tuple[tuple[str, str], ...], int] = {}
+    for sighting in sightings(group, OVERLAP):
+        kind = tuple(sighting.traits.items())
+        counts[kind] = counts.get(kind, 0) + sighting.count
+    # Of the same two lines, an overlap that a ROLLBACK ended comes first, because it lost data.
+    kinds = [(dict(kind), count) for kind, count in counts.items()]
+    kinds.sort(key=lambda pair: (pair[0]["end"] != "ROLLBACK", -pair[1]))
+    for traits, _ in kinds[:1]:
+        yield Finding(
+            sentences.overlap,
+            count=sum(counts.values()),
+            first=TracedStep(shortened(traits["first"], 60), traits["first_at"]),
+            then=TracedStep(shortened(traits["then"], 60), traits["then_at"]),
+            end=traits["end"] or None,
+            end_at=traits["end_at"] or None,
+        )
+
+
+def repeat_findings(group: Group) -> Iterator[Finding]:
+    """Yield the calls that repeated refused transactions, if a check failed and no other cause is known."""
+    failed = any(
+        check.name in (UNDER, AFTER) and check.status == "failed"
+        for run in group.runs
+        for check in run.verdict.checks
+    )
+    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
+    causes = (
+        sighting.topic != SUSPICION or sighting.what in LOST_DATA
+        for topic in others
+        for sighting in sightings(group, topic)
+    )
+    if not failed or any(causes):
+        return
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, REPEATED):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for call, found in list(kinds.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.repeated_transaction,
+            call=call,
+            count=sum(sighting.count for sighting in found),
+            most=max(int(sighting.traits["most"]) for sighting in found),
+            at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
+        )
+
+
+def no_effect_findings(group: Group) -> Iterator[Finding]:
+    """Yield the PRAGMAs that had no effect because they ran in a transaction."""
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
+    for sighting in sightings(group, NO_EFFECT):
+        kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
+    for (sql, at), found in list(kinds.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.pragma_without_effect,
+            statement=shortened(sql, 60),
+            at=at or None,
+            count=sum(sighting.count for sighting in found),
+            began=found[0].traits["began"],
+            began_at=found[0].traits["began_at"] or None,
+        )
+
+
 def open_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each of the user's functions that returned with a transaction open."""
     kinds: dict[str, list[Sighting]] = {}
@@ -373,4 +468,5 @@ def open_findings(group: Group) -> Iterator[Finding]:
             at=lines[0] if lines else None,
             error=name(int(codes[0])) if codes else None,
             written=any(sighting.traits["state"] == "written" for sighting in found),
+            tasks=any(sighting.traits.get("tasks") for sighting in found),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 from collections import deque
@@ -13,6 +14,7 @@ from weakref import ref
 
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.user_work.call_costs import LONG_HOLD_S, CallCosts, Hold, hold_of
+from sqlstress.user_work.connections import is_in_transaction, is_open, pragma
 from sqlstress.user_work.failures import (
     IMPLICIT_BEGIN,
     MAX_HISTORY,
@@ -25,6 +27,11 @@ from sqlstress.user_work.failures import (
     transaction_steps,
     words_of,
 )
+from sqlstress.user_work.overlaps import ConnectionUses, Overlaps
+
+_SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
+"""Pattern of the PRAGMAs that SQLite ignores in a transaction, without an error."""
+_ON = ("1", "on", "yes", "true")
 
 
 class Transaction(NamedTuple):
@@ -55,6 +62,7 @@ class FactCollector(Protocol):
     """Collector of the facts of all connections; `failed_statements.FailedStatements` is one."""
 
     costs: CallCosts
+    overlaps: Overlaps
     used_files: set[str]
     """Names of the databases on which statements other than PRAGMA have run."""
 
@@ -69,6 +77,9 @@ class FactCollector(Protocol):
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
+
+    def add_no_effect(self, sql: str, transaction: Transaction) -> None:
+        """Record a PRAGMA that had no effect because it ran in this transaction."""
 
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed this open transaction."""
@@ -91,6 +102,7 @@ class History:
         self.thread = 0
         """Thread that ran the last statement; 0 if there is none."""
         self.is_shared = False
+        self._uses: ConnectionUses | None = None
         """Whether several threads have used the connection."""
         self.opened_by = ""
         """Name of the user's function that left the transaction open first; empty if none is open."""
@@ -98,6 +110,8 @@ class History:
         """That transaction, as it was when this function returned."""
         self.open_calls = 0
         """Number of calls that have returned while this transaction was open."""
+        self.open_wrote = False
+        """Whether this transaction has written."""
         self.statement_open_s: float | None = None
         """Time of `perf_counter` when an open statement was first seen, in seconds; None if none is open."""
         self.open_queries: tuple[TimedStep, ...] = ()
@@ -120,6 +134,10 @@ class History:
         if thread != self.thread:
             self.is_shared = self.is_shared or self.thread != 0
             self.thread = thread
+        if self.is_shared:
+            self._uses = self._uses or self.recorder.overlaps.new_uses()
+            caller = sys._getframe(1)
+            self._uses.note(caller, caller.f_locals.get("sql"), in_transaction=connection.in_transaction)
         if connection.in_transaction:
             return None
         if self._last_was_long():
@@ -140,6 +158,16 @@ class History:
             cursor._sqlstress_step = step
             if is_checkpoint(sql):
                 self._note_checkpoint(cursor, ended - begun)
+
+    def check_pragma(self, sql: str) -> None:
+        """Record a PRAGMA that has just run if it had no effect, because a transaction is open."""
+        connection, setting = self.connection(), _SILENT.match(sql)
+        if not setting or not is_in_transaction(connection):
+            return
+        name, value = setting[1].lower(), setting[2].lower()
+        wanted = value if name == "journal_mode" else str(int(value in _ON))
+        if pragma(connection, name) not in (wanted, ""):
+            self.recorder.add_no_effect(sql, self.transaction())
 
     def fail(self, error: Exception, sql: Any, caller: Caller | None, begun: float) -> None:
         """Record the failure of a statement, which began at `begun`, a time of `perf_counter`."""
@@ -191,6 +219,14 @@ class History:
         """Return the state of the transaction that the last statement belongs to."""
         state, began, line = transaction_of(self.steps, self.refused())
         return Transaction(state, began, self.recorder.line_text(line))
+
+    def is_uncommitted(self) -> bool:
+        """Return whether the last transaction is still open, or the connection was closed before its end."""
+        connection = self.connection()
+        if is_open(connection):
+            return is_in_transaction(connection)
+        last = statement_kind(self.steps[-1][0]) if self.steps else "commit"
+        return last != "commit" and words_of(self.steps[-1][0])[0] not in ("ROLLBACK", "RELEASE")
 
     def last_end(self) -> str:
         """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""

@@ -11,6 +11,8 @@ Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,13 +21,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sqlstress.user_work import CLOSED, DELETED, LIBRARIES, LOST_LOCKS
+from sqlstress.user_work import CLOSED, COPIED, DELETED, LIBRARIES, LOST_LOCKS, MOVED
 from sqlstress.user_work.failed_statements import FailedStatements
 from sqlstress.user_work.source import PlainObservation
 
 SUFFIXES = ("", "-wal", "-shm")
 _REMOVALS = ("os.remove", "os.rename")
 """Audit events of Python's functions that delete or move a file."""
+_STARTS = ("subprocess.Popen", "os.system")
+"""Audit events of Python's functions that start a program."""
+_COPIERS = {"cat", "copy", "cp", "dd", "gzip", "install", "rclone", "rsync", "scp", "tar", "xcopy", "xz"}
+_COPIERS |= {"7z", "bzip2", "pigz", "zip", "zstd"}
+_MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
+"""Programs that copy files, and those that move, replace or delete files."""
+_TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
+"""Programs whose last argument is the copy."""
+_SHELLS = {"bash", "cmd.exe", "sh"}
 
 
 class LostLocks:
@@ -39,6 +50,8 @@ class LostLocks:
         self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
         self._file, self._statements = Path(file), statements
         self._opened = Counter[tuple[str, str]]()
+        self._touched = Counter[tuple[str, str, str]]()
+        """Copies and moves of the database file without SQLite: kind, line, and program or function."""
         self._removed = Counter[tuple[str, str]]()
         """Calls of the user's code that deleted or moved -wal or -shm: file name and line."""
 
@@ -49,6 +62,10 @@ class LostLocks:
             self._statements.on_open = self._note_libraries
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in _STARTS:
+            self._note_program(event, args)
+        if event in _REMOVALS:
+            self._note_move(event, args)
         is_removal = event in _REMOVALS
         if not (is_removal or event == "open") or not isinstance(args[0], str | bytes | os.PathLike):
             return
@@ -59,6 +76,46 @@ class LostLocks:
             line = self._statements.lines.line(sys._getframe(1))
             counts = self._removed if is_removal else self._opened
             counts[Path(path).name, self._statements.lines.text(line) if line else ""] += 1
+
+    def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
+        """Record the start of a program that copies, moves or deletes the database file.
+
+        Only the programs in _COPIERS and _MOVERS count: others may open the file by SQLite.
+        """
+        with suppress(Exception):  # The arguments may have any type.
+            command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
+            for words in commands_in(command):
+                if kind := self._kind_of(words, Path(os.fsdecode(folder or "."))):
+                    self._touched[kind, self._user_line(), Path(words[0]).name] += 1
+
+    def _kind_of(self, words: list[str], folder: Path) -> str:
+        """Return COPIED or MOVED for a command that does so to the database file in use; otherwise ""."""
+        program, *arguments = words
+        program = Path(program).name.removesuffix(".exe")
+        named = [word for word in arguments if self._is_database(folder / word.removeprefix("if="))]
+        if not named or program not in _COPIERS | _MOVERS:
+            return ""
+        is_target = program in _TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
+        if program in _MOVERS or is_target:
+            return MOVED
+        # With the write lock held, a copy is complete if it includes the WAL, or if that is empty.
+        wal = Path(f"{self._file}-wal")
+        has_wal = any(word.endswith(wal.name) for word in arguments) or not wal.exists()
+        is_complete = has_wal or not wal.stat().st_size
+        return "" if is_complete and self._statements.holds_write_lock(self._file.name) else COPIED
+
+    def _note_move(self, event: str, args: tuple[Any, ...]) -> None:
+        """Record that the user's code deletes or moves the database file, or moves another in its place."""
+        paths = [path for path in args[:2] if isinstance(path, str | bytes | os.PathLike)]
+        if any(self._is_database(Path(os.fsdecode(path))) for path in paths) and self._file.exists():
+            self._touched[MOVED, self._user_line(), event] += 1
+
+    def _is_database(self, path: Path) -> bool:
+        return path.name == self._file.name and self._is_ours(path)
+
+    def _user_line(self) -> str:
+        line = self._statements.lines.line(sys._getframe(2))
+        return self._statements.lines.text(line) if line else ""
 
     def _is_ours(self, path: Path) -> bool:
         with suppress(OSError):
@@ -78,7 +135,10 @@ class LostLocks:
 
     def records(self) -> list[PlainObservation]:
         """Return the causes and signs of lost locks so far. Call it while the connections are still open."""
-        records: list[PlainObservation] = []
+        records: list[PlainObservation] = [
+            (LOST_LOCKS, kind, count, "", {"file": self._file.name, "at": at, "program": program})
+            for (kind, at, program), count in self._touched.items()
+        ]
         for (name, at), count in self._opened.items():
             kind = LIBRARIES if name == LIBRARIES else CLOSED
             records.append((LOST_LOCKS, kind, count, "", {"file": name, "at": at}))
@@ -101,3 +161,14 @@ class LostLocks:
                 if str(path) != target and self._is_ours(path):
                     names.add(path.name)
         yield from sorted(names, reverse=True)
+
+
+def commands_in(command: Any) -> list[list[str]]:
+    """Return the simple commands, as words, in the arguments of a program or in a text for a shell."""
+    if isinstance(command, str | bytes | os.PathLike):
+        parts = re.split(r"&&|\|\||[;|&\n]", os.fsdecode(command))
+        return [words for part in parts if (words := shlex.split(part))]
+    words = [os.fsdecode(word) for word in command]
+    if words[1:2] in (["-c"], ["/c"]) and Path(words[0]).name in _SHELLS:
+        return commands_in(words[2])
+    return [words] if words else []

@@ -117,6 +117,8 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
         history.add(step)
         if caller is not None or history.is_new:
             history.end(step, cursor)
+        elif sql[:1] in "pP":
+            history.check_pragma(sql)
         return cursor
 
     return execute
@@ -150,6 +152,8 @@ def _recorded(
         history.add(step)
         if caller is not None or history.is_new:
             history.end(step, cursor)
+        elif sql[:1] in "pP":
+            history.check_pragma(sql)
         if split:
             history.recorder.add_split(split)
         if each_row and caller is not None and not connection.in_transaction:

@@ -65,7 +65,7 @@ MAX_BYTES = 1 << 30
 MAX_BYTES_BEFORE = 1 << 24
 """Maximum total size of the files from before the load, in bytes; larger files are not kept."""
 _LONGEST = 200
-_SHARED = "several threads use one connection at once"
+_SHARED = "a thread other than the one that opened a connection used it, or could"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]

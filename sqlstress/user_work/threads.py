@@ -27,7 +27,7 @@ _OURS = str(Path(__file__).parents[1]) + os.sep
 def other_threads_running(threads: Container[int] | None = None) -> bool:
     """Return whether another thread, of `threads` if given, neither sleeps nor waits for other threads."""
     return any(
-        not (_waits(frame) or _sleeps(frame))
+        not (waits_for_threads(frame) or _sleeps(frame))
         for thread, frame in _other_frames()
         if threads is None or thread in threads
     )
@@ -35,7 +35,7 @@ def other_threads_running(threads: Container[int] | None = None) -> bool:
 
 def any_continues(threads: Container[int]) -> bool:
     """Return whether any of these threads runs or sleeps: it continues without waiting for other threads."""
-    return any(not _waits(frame) for thread, frame in _other_frames() if thread in threads)
+    return any(not waits_for_threads(frame) for thread, frame in _other_frames() if thread in threads)
 
 
 def other_threads() -> set[int]:
@@ -132,7 +132,7 @@ def _is_waiting_code(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_WAITING)
 
 
-def _waits(frame: FrameType | None) -> bool:
+def waits_for_threads(frame: FrameType | None) -> bool:
     """Return whether a thread with this innermost frame seems to wait for other threads."""
     names = under_way(frame)
     # `submit` does not wait. But an event loop that calls it in run_in_executor then waits for the executor.

@@ -296,7 +296,7 @@ class TracedConnection:
         a task for each statement.
         """
         task = awaiting_task()
-        continues = self._task is not None and (task is None or self._task.done())
+        continues = self._task is not None and (task in (None, self._task) or self._task.done())
         if begins_transaction or not continues:
             self._who = id(task) if task else runner_id()
         self._task = task or (None if begins_transaction else self._task)

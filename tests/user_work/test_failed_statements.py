@@ -18,13 +18,21 @@ import pytest
 import sqlalchemy
 
 import sqlstress
+from sqlstress.analysis import sentences
 from sqlstress.analysis.causes import diagnose
 from sqlstress.experiments.app import EXCEPTION
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work import FAILED_STATEMENT, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT
-from sqlstress.user_work.failed_statements import LONG_OPEN_S, FailedStatements
+from sqlstress.user_work import (
+    FAILED_STATEMENT,
+    LEFT_OPEN,
+    NO_EFFECT,
+    NOT_COMMITTED,
+    OPEN_STATEMENT,
+    REPEATED,
+)
+from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
@@ -246,6 +254,7 @@ def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: F
         "began": "BEGIN",
         "at": f"{Path(__file__).name}:{line}",
         "failed_commit": "",
+        "tasks": "",
     }
     assert left_open(recorder) == [("transfer", 2, traits)]
 
@@ -625,3 +634,146 @@ def test_opposite_order_of_attached_files_is_named(file: Path, recorder: FailedS
 
 def test_begin_immediate_locks_attached_files_in_one_order(file: Path, recorder: FailedStatements) -> None:
     assert failures_in_opposite_order(file, recorder, "BEGIN IMMEDIATE") == []
+
+
+# PRAGMAs that have no effect in a transaction.
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    ("value", "changes"),
+    [("foreign_keys = ON", True), ("foreign_keys(yes)", True), ("foreign_keys = 0", False)],
+)
+def test_pragma_without_effect_in_a_transaction_is_recorded(
+    value: str, library: str, file: Path, recorder: FailedStatements, *, changes: bool
+) -> None:
+    connects: Any = apsw.Connection if library == "apsw" else sqlite3.connect
+    with closing(connects(str(file))) as connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute("BEGIN")
+        line = sys._getframe().f_lineno - 1
+        connection.execute(f"PRAGMA {value}")
+        records = [record for record in recorder.records() if record[0] == NO_EFFECT]
+    assert [record[2] for record in records] == [1] * changes
+    for _, _, _, _, traits in records:
+        assert (traits["began"], traits["began_at"]) == ("BEGIN", f"{Path(__file__).name}:{line}")
+
+
+def test_pragma_before_a_transaction_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("BEGIN")
+        connection.execute("PRAGMA foreign_keys = ON")  # They are already on.
+    assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
+
+
+# A write of a temporary table takes no lock of the file.
+
+
+@pytest.mark.parametrize(
+    ("fill", "state"),
+    [
+        ("INSERT INTO batch SELECT x FROM t", "read"),
+        ("INSERT INTO temp.batch SELECT x FROM t", "read"),
+        ("INSERT INTO batch VALUES (1)", "none"),
+        ("CREATE TEMP TABLE copies AS SELECT x FROM t", "read"),
+    ],
+)
+def test_write_of_a_temporary_table_is_no_write_of_the_file(
+    fill: str, state: str, file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("CREATE TEMP TABLE batch (x)")
+        this.execute("BEGIN")
+        this.execute(fill)
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(INSERT)
+    (traits,) = [record[4] for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert traits["transaction"] == state
+
+
+# Sentences on statements with several result codes.
+
+
+def test_sentence_has_all_codes_of_a_statement() -> None:
+    facts: dict[str, Any] = {"statement": "UPDATE t", "at": "a.py:1", "count": 5, "explanation": "Cause."}
+    text = sentences.failed_statement(**facts, error="SQLITE_BUSY", more_errors=["SQLITE_BUSY_SNAPSHOT"])
+    assert text == "UPDATE t (a.py:1) failed 5 times with SQLITE_BUSY or SQLITE_BUSY_SNAPSHOT. Cause."
+    text = sentences.failed_statement(**facts, error="SQLITE_BUSY", others=1)
+    assert text == "UPDATE t (a.py:1) and 1 more statement failed 5 times with SQLITE_BUSY. Cause."
+
+
+OPEN_CURSOR = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE t (x)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(0,)] * 20)
+    connection.commit()
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=5, isolation_level=None)
+
+@transaction
+def change(connection):
+    try:
+        for (number,) in connection.execute("SELECT rowid FROM t"):
+            connection.execute("UPDATE t SET x = x + 1 WHERE rowid = ?", (number,))
+    except sqlite3.OperationalError:
+        pass
+"""
+
+
+def test_codes_of_the_same_statement_are_a_single_finding(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(OPEN_CURSOR, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(path), concurrency=3, ops=300, repeat=1, directory=tmp_path)
+    text = " ".join(report.text().split())
+    assert "more statement" not in text
+    assert "BEGIN IMMEDIATE before that SELECT" in text
+    assert "The cause is unknown" not in text
+
+
+# Calls whose transaction never commits, and calls that repeat a refused transaction.
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_calls_in_a_transaction_that_never_commits_are_lost(
+    file: Path, recorder: FailedStatements, *, commits: bool
+) -> None:
+    with open_file(file) as connection:
+        for number in range(MIN_NEVER + 2):
+            if not connection.in_transaction:
+                connection.execute("BEGIN")
+            connection.execute(INSERT)
+            if commits and number == 1:
+                connection.execute("COMMIT")
+            recorder.check_left_open("register", returned=number > 1)
+        records = [record for record in recorder.records() if record[0] == NOT_COMMITTED]
+    assert [(record[1], record[2]) for record in records] == ([] if commits else [("register", MIN_NEVER)])
+
+
+@pytest.mark.parametrize("ends", ["COMMIT", "ROLLBACK"])
+def test_call_that_repeats_a_refused_transaction_is_recorded(
+    ends: str, file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        for attempt in range(3):
+            this.execute("BEGIN")
+            this.execute("SELECT * FROM t").fetchall()
+            if attempt < 2:
+                other.execute(INSERT)
+            with suppress(sqlite3.OperationalError):
+                this.execute(INSERT)
+            this.execute("ROLLBACK" if attempt < 2 else ends)
+        recorder.check_left_open("send")
+        records = [record for record in recorder.records() if record[0] == REPEATED]
+    assert [(record[1], record[2], record[4]["most"]) for record in records] == [("send", 1, "2")] * (
+        ends == "COMMIT"
+    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -14,7 +16,7 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.user_work import CLOSED, DELETED, LIBRARIES, LOST_LOCKS
+from sqlstress.user_work import CLOSED, COPIED, DELETED, LIBRARIES, LOST_LOCKS, MOVED
 from sqlstress.user_work.call_costs import CallCosts
 from sqlstress.user_work.callers import UserFrames
 from sqlstress.user_work.failed_statements import FailedStatements
@@ -131,3 +133,76 @@ def test_deleted_wal_under_a_connection_is_recorded(watched: Watched) -> None:
         (DELETED, 1, "app.db-shm"),
     ]
     assert all(traits["at"].startswith(f"{Path(__file__).name}:") for *_, traits in removals)
+
+
+# Programs and functions that copy or replace the database file.
+
+
+def by_program(file: Path) -> None:
+    subprocess.run(["cp", str(file), str(file.with_name("copy.db"))], check=True)
+
+
+def by_shell(file: Path) -> None:
+    os.system(f"true && cp {file} {file}.bak")
+
+
+def by_shell_of_subprocess(file: Path) -> None:
+    subprocess.run(f"cat {file} > {file}.bak", shell=True, check=True)
+
+
+def in_folder(file: Path) -> None:
+    subprocess.run(["cp", file.name, "copy.db"], cwd=file.parent, check=True)
+
+
+def by_restore(file: Path) -> None:
+    subprocess.run(["cp", str(file.with_name("other.db")), str(file)], check=False)
+
+
+def by_replace(file: Path) -> None:
+    other = file.with_name("other.db")
+    other.touch()
+    other.replace(file)
+
+
+def by_listing(file: Path) -> None:
+    subprocess.run(["ls", "-l", str(file)], check=True)
+
+
+def by_copy_of_another_file(file: Path) -> None:
+    subprocess.run(["cp", __file__, str(file.with_name("copy.py"))], check=True)
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [
+        (by_program, [COPIED]),
+        (by_shell, [COPIED]),
+        (by_shell_of_subprocess, [COPIED]),
+        (in_folder, [COPIED]),
+        (by_restore, [MOVED]),
+        (by_replace, [MOVED]),
+        (by_listing, []),
+        (by_copy_of_another_file, []),
+    ],
+)
+def test_program_that_touches_the_file_is_recorded(
+    act: Callable[[Path], None], kind: list[str], watched: Watched
+) -> None:
+    with closing(sqlite3.connect(watched.file)) as connection:
+        connection.execute("SELECT * FROM t").fetchall()
+        act(watched.file)
+        records = watched.locks.records()
+    found = [(kind, traits) for _, kind, _, _, traits in records if kind in (COPIED, MOVED)]
+    assert [kind for kind, _ in found] == kind
+    assert all(traits["at"].startswith(f"{Path(__file__).name}:") for _, traits in found)
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_copy_with_the_write_lock_and_an_empty_wal_is_complete(watched: Watched, *, is_locked: bool) -> None:
+    with closing(sqlite3.connect(watched.file, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if is_locked:
+            connection.execute("BEGIN IMMEDIATE")
+        by_program(watched.file)
+        assert watched.kinds() == [COPIED] * (not is_locked)

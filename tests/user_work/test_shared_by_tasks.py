@@ -93,3 +93,34 @@ def test_tasks_that_write_in_one_transaction_are_named_with_their_line(tmp_path:
 @pytest.mark.parametrize(("give", "end"), [("", ""), thorough("asyncio.wait_for(", ", 60)")])
 def test_tasks_with_a_lock_for_each_transaction_are_not_named(give: str, end: str, tmp_path: Path) -> None:
     assert shared(tmp_path, LOCK, give, end) == []
+
+
+def left_open(tmp_path: Path, rescue: str) -> list[sqlstress.Finding]:
+    """Return the findings on open transactions of a program whose tasks are cancelled in the middle."""
+    library, file = tmp_path / "library", tmp_path / "app" / "program.py"
+    library.mkdir()
+    file.parent.mkdir()
+    library.joinpath("async_library.py").write_text(LIBRARY, encoding="utf-8")
+    program = PROGRAM.format(library=str(library), lock=LOCK, give="", end="")
+    program = program.replace("await asyncio.sleep(0)", f"await pause(db, {rescue})") + PAUSE
+    program = program.replace("range(4)))", "range(1)), return_exceptions=True)")
+    file.write_text(program, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(file), concurrency=1, ops=8, repeat=1, directory=tmp_path)
+    return [finding for finding in report.findings if finding.facts.get("tasks")]
+
+
+PAUSE = """
+async def pause(db, rescue):
+    if rescue:
+        await db.run("rollback")
+    raise asyncio.CancelledError
+"""
+
+
+def test_transaction_of_a_cancelled_task_is_left_open(tmp_path: Path) -> None:
+    (found,) = left_open(tmp_path, "False")
+    assert "BaseException" in found.text
+
+
+def test_transaction_of_a_cancelled_task_that_rolls_back_is_not_left_open(tmp_path: Path) -> None:
+    assert left_open(tmp_path, "True") == []

@@ -17,7 +17,7 @@ from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, sightings
 from sqlstress.analysis.scaling import starvation, throughput_findings
-from sqlstress.analysis.wording import listing
+from sqlstress.analysis.wording import listing, percent
 from sqlstress.experiments.app import (
     BEGINNING,
     BEGINS,
@@ -46,15 +46,18 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
-from sqlstress.user_work import CALL_COST, IN_MEMORY
+from sqlstress.user_work import CALL_COST, IN_MEMORY, NO_EFFECT
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
     failure_findings,
     lock_losses,
     memory_findings,
+    no_effect_findings,
     open_findings,
+    overlap_findings,
     own_hold_findings,
+    repeat_findings,
     split_findings,
     wal_findings,
 )
@@ -128,10 +131,15 @@ def _file_connections(group: Group) -> Iterator[str]:
     # Connections with the same settings share a line, even if their transactions differ.
     counts: Counter[tuple[str, ...]] = Counter()
     traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
-    for traits, count in _committers(_kinds(group, CONNECTION)):
+    kinds = _kinds(group, CONNECTION)
+    for traits, _ in _committers(kinds):
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
-        counts[settings] += count
         traits_by_settings.setdefault(settings, []).append(traits)
+    for traits, count in kinds:
+        # A connection that has not committed counts if it has the settings of another that has.
+        settings = tuple(traits.get(name, "") for name in _SETTINGS)
+        if settings in traits_by_settings:
+            counts[settings] += count
     lines = [
         (_settings(_begin(traits_by_settings[settings]), *settings), count)
         for settings, count in counts.items()
@@ -219,7 +227,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     if any(traits.get("synchronous") == "off" for traits in here):
         yield Finding(sentences.synchronous_off)
     if any(traits.get("foreign_keys") == DECLARED for traits in here):
-        yield Finding(sentences.foreign_keys)
+        ignored = any("foreign_keys" in sighting.what.lower() for sighting in sightings(group, NO_EFFECT))
+        yield Finding(sentences.foreign_keys, ignored=ignored)
     settings = {
         tuple(map(traits.get, ("journal_mode", "synchronous", "busy_timeout")))
         for traits in here
@@ -439,6 +448,11 @@ def error_findings(group: Group) -> Iterator[Finding]:
             yield _more_kinds(len(kinds) - MAX_KINDS)
 
 
+def _weight(share: float) -> str:
+    """Return the share of a transaction in the calls as a percentage; only a transaction alone has 100%."""
+    return percent(share) if share < 0.99 or share == 1 else f"{100 * share:.3g}%"
+
+
 def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
     return sighting.what, sighting.traits.get("raised", "") or sighting.traits.get("logger", "")
 
@@ -468,10 +482,13 @@ class AppShown(UserPresenter):
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,
         open_findings,
+        overlap_findings,
         split_findings,
+        no_effect_findings,
         memory_findings,
         own_hold_findings,
         failure_findings,
+        repeat_findings,
         suspicion_findings,
         wal_findings,
         raised,
@@ -525,9 +542,7 @@ class AppShown(UserPresenter):
     def work(self, case: Case) -> str:
         transactions = case.spec.transactions
         total = sum(transaction.weight for transaction in transactions)
-        shares = (
-            f"{transaction.name} {100 * transaction.weight / total:.2g}%" for transaction in transactions
-        )
+        shares = (f"{transaction.name} {_weight(transaction.weight / total)}" for transaction in transactions)
         alone = len(transactions) == 1
         ledger = ", with a ledger" * case.spec.ledger
         return f"{case.spec.file}: {transactions[0].name if alone else ', '.join(shares)}{ledger}"

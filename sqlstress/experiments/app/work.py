@@ -31,7 +31,7 @@ from sqlstress.experiments.app.worker import open_calls
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
-from sqlstress.user_work import CALL_COST, DELETED, LOST_LOCKS, NOT_COMMITTED, database
+from sqlstress.user_work import CALL_COST, DELETED, LOST_LOCKS, NEVER, NOT_COMMITTED, database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sqlstress.user_work.source import PlainObservation
 
 NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
+OPEN = "transactions left open"
 _UNUSED_SERVER = "no connection of psycopg was seen at work"
 _UNUSED = (
     "no statement of Python's sqlite3 or apsw was seen in the processes that call your transactions; "
@@ -208,6 +209,11 @@ class AppWork(UserWork):
             traits["file"] for topic, what, _, _, traits in all_sightings if (topic, what) == _DELETED
         ]:
             yield Check(FILES, "failed", 1, 1, (f"deleted under a live connection: {deleted[0]}",))
+        never = [(call, count) for topic, call, count, _, traits in all_sightings if NEVER in traits]
+        if never and not self.case.spec.ledger:  # The ledger counts these calls, too.
+            count = sum(count for _, count in never)
+            texts = [_uncommitted_text(call, count) for call, count in never]
+            yield Check(OPEN, "failed", count, count, tuple(texts[:MAX_COUNTEREXAMPLES]))
         if self.case.spec.ledger:
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
@@ -243,14 +249,16 @@ class AppWork(UserWork):
             for worker, count in lost.items()
         ]
         texts += [
-            f"{plural(count, 'call')} returned within a transaction of {call} that was never committed"
-            for topic, call, count, _, _ in sightings
-            if topic == NOT_COMMITTED
+            _uncommitted_text(call, count) for topic, call, count, _, _ in sightings if topic == NOT_COMMITTED
         ]
         count = sum(lost.values()) + uncovered[NOT_COMMITTED]
         return Check(
             LEDGER, "failed" if count else "ok", number, count, tuple(texts[:MAX_COUNTEREXAMPLES]), note
         )
+
+
+def _uncommitted_text(call: str, count: int) -> str:
+    return f"{plural(count, 'call')} returned within a transaction of {call} that was never committed"
 
 
 def _with_traits(

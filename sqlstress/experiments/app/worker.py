@@ -205,6 +205,7 @@ class AppSource(UserSource):
     def findings(self) -> Findings:
         # Read the records on lost locks first, because the user's `finish` may close connections.
         lost = self._locks.records() if self._locks else []
+        apsw_settings = self._statements.apsw_settings(Path(self._address).name) if self._statements else {}
         if self._finish:
             try:
                 self._finish()
@@ -235,7 +236,7 @@ class AppSource(UserSource):
                     (UNPROVED, "", self._ledger.unproved, "", {}),
                     (SHARED, "", self._ledger.shared, "", {}),
                 ]
-            self.seen.effective = self._watch.effective()
+            self.seen.effective = self._watch.effective() or apsw_settings
         self.seen.failures = self.failures.recorded()
         return self.seen
 
@@ -246,11 +247,13 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
 
     def guarded(_: Any) -> None:
         statements.costs.begin()
+        returned = False
         try:
             call()
+            returned = True
         finally:
             leave_if_forked()
-            statements.check_left_open(name)
+            statements.check_left_open(name, returned=returned)
             statements.costs.end(name)
 
     return guarded

@@ -1,0 +1,136 @@
+"""Transactions of threads that overlap on a shared connection: one thread writes or ends that of another.
+
+A connection has a single transaction. If two threads use it in turns, with a lock for each statement alone,
+their transactions become one: a ROLLBACK of one thread undoes writes of the other.
+
+A transaction that threads hand over is no overlap, as in a pool that runs the functions of a request in
+several threads. So the thread that began the transaction must still be in the same call of the user's code,
+not wait for other threads, and use the connection again in that call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from threading import get_ident
+from types import CodeType, FrameType
+from typing import NamedTuple, Protocol
+
+from sqlstress.user_work import OVERLAP
+from sqlstress.user_work.failures import MAX_KINDS, is_write, short_sql, statement_kind, words_of
+from sqlstress.user_work.source import PlainObservation
+from sqlstress.user_work.threads import waits_for_threads
+
+ActiveCalls = dict[tuple[int, CodeType], str]
+"""Active calls of the user's functions in a thread, innermost first, with lines such as "bank.py:27"."""
+
+
+class CallFinder(Protocol):
+    """Finder of the user's active calls; `callers.UserFrames` is one."""
+
+    def active_calls(self, frame: FrameType | None) -> ActiveCalls:
+        """Return the active calls of the user's functions that lead to a frame."""
+
+
+class _Use(NamedTuple):
+    """Statement that a thread is about to run."""
+
+    thread: int
+    calls: ActiveCalls
+    sql: str
+
+    def line(self, depth: int) -> str:
+        """Return the line of the call at a depth, 0 for the innermost; of the outermost at most."""
+        lines = [*self.calls.values()]
+        return lines[min(depth, len(lines) - 1)] if lines else ""
+
+
+class _Overlap:
+    """Statement of a thread in a transaction that another thread has begun."""
+
+    def __init__(self, first: _Use, then: _Use) -> None:
+        self.first, self.then = first, then
+        self.end: _Use | None = None
+        """COMMIT or ROLLBACK of the transaction."""
+        self.is_certain = False
+        """Whether the first thread has used the connection again in the same call."""
+
+    def traits(self) -> dict[str, str]:
+        # If all statements run in one function, the lines of its callers say more.
+        depth = int(self.first.line(0) == self.then.line(0))
+        return {
+            "first": short_sql(self.first.sql),
+            "first_at": self.first.line(depth),
+            "then": short_sql(self.then.sql),
+            "then_at": self.then.line(depth),
+            "end": (words_of(self.end.sql)[0] if self.end else "").replace("END", "COMMIT"),
+            "end_at": self.end.line(depth) if self.end else "",
+        }
+
+
+class Overlaps:
+    """Overlaps of the transactions of a process, counted by their statements."""
+
+    def __init__(self, finder: CallFinder) -> None:
+        self._finder = finder
+        self._counts = Counter[tuple[tuple[str, str], ...]]()
+
+    def new_uses(self) -> ConnectionUses:
+        """Return the recorder of a connection that several threads use."""
+        return ConnectionUses(self._finder, self._add)
+
+    def _add(self, overlap: _Overlap) -> None:
+        kind = tuple(overlap.traits().items())
+        if kind in self._counts or len(self._counts) < MAX_KINDS:
+            self._counts[kind] += 1
+
+    def records(self) -> list[PlainObservation]:
+        """Return each kind of overlap with its count."""
+        return [(OVERLAP, "", count, "", dict(kind)) for kind, count in self._counts.items()]
+
+
+class ConnectionUses:
+    """Uses of a shared connection by threads."""
+
+    def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:
+        self._finder, self._add = finder, add
+        self._first: _Use | None = None
+        self._open: list[_Overlap] = []
+        """Overlaps of the current transaction, and earlier ones that are not certain yet."""
+
+    def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
+        """Handle a statement that this thread is about to run; `frame` is that of a method of the library."""
+        if not isinstance(sql, str):
+            return
+        use = _Use(get_ident(), self._finder.active_calls(frame), sql)
+        for overlap in self._open:
+            is_back = overlap.first.thread == use.thread and overlap.first.calls.keys() & use.calls.keys()
+            overlap.is_certain = overlap.is_certain or bool(is_back)
+        if not in_transaction:
+            self._finish()
+            self._first = use
+            return
+        ends = statement_kind(sql) == "commit" or words_of(sql) == ("ROLLBACK", "")
+        if (is_write(sql) or ends) and self._interrupts(use):
+            assert self._first
+            self._open.append(_Overlap(self._first, use))
+        for overlap in self._open if ends else ():
+            overlap.end = overlap.end or use
+
+    def _interrupts(self, use: _Use) -> bool:
+        """Return whether a statement runs while the thread that began the transaction is in that call."""
+        first = self._first
+        if not first or first.thread == use.thread or any(known.first is first for known in self._open):
+            return False
+        frame = sys._current_frames().get(first.thread)
+        calls = self._finder.active_calls(frame)
+        return bool(calls.keys() & first.calls.keys()) and not waits_for_threads(frame)
+
+    def _finish(self) -> None:
+        """Count the certain overlaps of transactions that have ended."""
+        for overlap in self._open:
+            if overlap.is_certain:
+                self._add(overlap)
+        # A thread that never comes back to the connection leaves an overlap that is not certain.
+        self._open = [overlap for overlap in self._open if not overlap.is_certain][-MAX_KINDS:]
