@@ -38,12 +38,10 @@ def test_missing_and_foreign_files_fail_the_check(tmp_path: Path) -> None:
     second.unlink()
     third.write_bytes(b"not a database at all" * 1000)
     check = place.integrity("quick", nothing)
-    assert (check.status, check.checked, check.problems) == ("failed", 3, 4)
+    assert (check.status, check.checked, check.problems) == ("failed", 3, 2)
     assert check.counterexamples == (
         "kv_1.db: the file is gone",
         "kv_2.db: file is not a database",
-        "kv_2.db: its schema can't be read",
-        "kv_2.db: it has no SQLite header",
     )
     assert not second.exists()
 

@@ -1,4 +1,4 @@
-"""Checks of database files: SQLite's integrity check, the schema, and the pages that cannot be read."""
+"""Checks of database files: SQLite's integrity check and the schema."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from sqlstress.report import Check
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse
-from sqlstress.system.processes import call_in_subprocess
 from sqlstress.targets import run_watched
 from sqlstress.targets.place import Definition
-from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import MAGIC, SCHEMA
-from sqlstress.targets.sqlite.space import trees_of
+from sqlstress.targets.sqlite.pages import MAGIC
 
-MALFORMED = "database disk image is malformed"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
@@ -42,8 +38,7 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If the pragma fails, or reports MALFORMED, also read the file without SQLite, to name the unreadable pages
-    and records.
+    If the pragma fails, its error is the last problem.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
@@ -51,9 +46,6 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
-    # If SQLite finds damage only in rows, it reports nothing but MALFORMED.
-    if error or MALFORMED in complaints:
-        complaints += _unreadable(case, path, pulse)
     return complaints
 
 
@@ -77,22 +69,6 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
         error = error_message(problem)
     lines = [line for row in rows for line in str(row[0]).splitlines()]
     return [line for line in lines if line not in ("ok", _HEADING)], error
-
-
-def _unreadable(case: Case, path: Path, pulse: Pulse) -> list[str]:
-    """Return the faults in the file's pages and records, which are read without SQLite."""
-    complaints = []
-    try:
-        with opened(case, path) as connection:
-            trees = trees_of(connection)
-    except (SqlstressError, OSError, MemoryError):
-        raise
-    except Exception:
-        trees, complaints = (SCHEMA,), ["its schema can't be read"]
-    wal = path.with_name(path.name + "-wal")
-    if wal.exists() and wal.stat().st_size:
-        return complaints  # With a WAL, the file alone may have an older state.
-    return complaints + call_in_subprocess(pulse, pages.complaints, path, trees)
 
 
 def schema(case: Case, path: Path) -> list[Definition]:

@@ -1,6 +1,6 @@
 """The pages of a database file, read without SQLite: the header, the free list and the b-trees.
 
-This module replaces the table dbstat if an SQLite library lacks it, and names the damaged pages of a file.
+This module measures the space of b-trees if an SQLite library lacks the table dbstat.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
 POSIX locks. The content of a WAL is not read.
@@ -39,10 +39,6 @@ class Tree(NamedTuple):
     is_index: bool
     keyed: bool
     """Whether the b-tree is ordered by keys (an index or a WITHOUT ROWID table) rather than by rowids."""
-
-
-SCHEMA = Tree("sqlite_schema", "sqlite_schema", 1, is_index=False, keyed=False)
-"""B-tree of the schema table, which every database has."""
 
 
 class BtreePage(NamedTuple):
@@ -156,9 +152,6 @@ class PageFile:
     def take(self, number: int) -> bytes:
         """Claim a page and return its content."""
         self.claim(number)
-        return self.read(number)
-
-    def read(self, number: int) -> bytes:
         self._file.seek((number - 1) * self.page_size)
         return self._file.read(self.page_size)
 
@@ -175,9 +168,6 @@ class PageFile:
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
 """Kind of a page, by (`Tree.keyed`, first byte of the page)."""
 _PAGE_HEADER = struct.Struct(">BHHHB")
-_FIXED = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Size of a column's value in bytes. The index is the serial type, which is SQLite's code for the type and
-size of a value: NULL, integers of six sizes, a float, and the constants 0 and 1."""
 
 
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
@@ -190,56 +180,6 @@ def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
         spaces = tuple(tree_space(tree, pages(database, tree)) for tree in trees)
         database.check_all_taken()
         return spaces
-
-
-def complaints(path: Path, trees: tuple[Tree, ...]) -> list[str]:
-    """Return a list with the first fault in the pages of these b-trees. Raises OSError."""
-    with path.open("rb") as file:
-        try:
-            database = PageFile(file)
-            for tree in trees:
-                for page in pages(database, tree):
-                    if page.kind != OVERFLOW and (tree.keyed or page.kind == LEAF):
-                        _check_records(database, page, tree)
-        except DamagedFile as error:
-            return [str(error)]
-    return []
-
-
-def _check_records(file: PageFile, page: BtreePage, tree: Tree) -> None:
-    """Raise DamagedFile if the size of a record on the page differs from the size in the record's header."""
-    data = file.read(page.number)
-    start = HEADER if page.number == 1 else 0
-    pointer_bytes = 4 if page.kind == INTERNAL else 0
-    offsets = struct.unpack_from(f">{page.cells}H", data, start + (12 if pointer_bytes else 8))
-    for cell, offset in enumerate(offsets):
-        size, begin = varint(data, offset + pointer_bytes)
-        if not tree.keyed:
-            _, begin = varint(data, begin)
-        local = data[begin : begin + local_bytes(size, file.usable, tree.keyed)]
-        try:
-            is_sound = _size_by_header(local, size) == size
-        except IndexError:
-            is_sound = False
-        if not is_sound:
-            raise DamagedFile(f"cell {cell} of page {page.number} of {tree.name} holds no record")
-
-
-def _size_by_header(local: bytes, size: int) -> int:
-    """Return the size of a record by its header, in bytes: `size`, unless the record is damaged.
-
-    `local` is the part of the record in its cell. Raises IndexError if the header ends after this part.
-    """
-    header, at = varint(local, 0)
-    if len(local) < header <= size:
-        return size  # A header that continues on an overflow page is not checked.
-    total = at
-    while at < header:
-        kind, next_at = varint(local, at)
-        # The serial types 10 and 11 are not used.
-        total += next_at - at + (_FIXED[kind] if kind < len(_FIXED) else (kind - 12) // 2)
-        at = next_at
-    return total
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
