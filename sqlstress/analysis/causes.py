@@ -140,14 +140,6 @@ RULES: tuple[Rule, ...] = (
         "Remove that PRAGMA; no busy timeout helps.",
     ),
     Rule(
-        "waits-for-itself",
-        (5,),
-        Facts(waited="the timeout", holder="this process"),
-        "An idle connection of the same process held the lock: the process waited for itself.",
-        "Write with that connection, or commit its transaction first; let threads queue before they begin to"
-        " write. A longer timeout only waits longer.",
-    ),
-    Rule(
         "lock-order",
         (5,),
         Facts(waited="the timeout", other_file=True),
@@ -155,6 +147,14 @@ RULES: tuple[Rule, ...] = (
         " the opposite order, or a long one, held that.",
         "ATTACH the files in the same order everywhere and use BEGIN IMMEDIATE, which locks all. Or keep the"
         " tables in one file.",
+    ),
+    Rule(
+        "waits-for-itself",
+        (5,),
+        Facts(waited="the timeout", holder="this process"),
+        "An idle connection of the same process held the lock: the process waited for itself.",
+        "Write with that connection, or commit its transaction first; let threads queue before they begin to"
+        " write. A longer timeout only waits longer.",
     ),
     Rule(
         "held-longer",

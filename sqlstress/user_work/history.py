@@ -27,7 +27,7 @@ from sqlstress.user_work.failures import (
     transaction_steps,
     words_of,
 )
-from sqlstress.user_work.overlaps import ConnectionUses, Overlaps
+from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
 """Pattern of the PRAGMAs that SQLite ignores in a transaction, without an error."""
@@ -102,7 +102,7 @@ class History:
         self.thread = 0
         """Thread that ran the last statement; 0 if there is none."""
         self.is_shared = False
-        self._uses: ConnectionUses | None = None
+        self._uses: OverlapWatch | None = None
         """Whether several threads have used the connection."""
         self.opened_by = ""
         """Name of the user's function that left the transaction open first; empty if none is open."""
@@ -137,7 +137,9 @@ class History:
         if self.is_shared:
             self._uses = self._uses or self.recorder.overlaps.new_uses()
             caller = sys._getframe(1)
-            self._uses.note(caller, caller.f_locals.get("sql"), in_transaction=connection.in_transaction)
+            self._uses.note(
+                caller, caller.f_locals.get("statement"), in_transaction=connection.in_transaction
+            )
         if connection.in_transaction:
             return None
         if self._last_was_long():

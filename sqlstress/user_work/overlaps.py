@@ -76,9 +76,9 @@ class Overlaps:
         self._finder = finder
         self._counts = Counter[tuple[tuple[str, str], ...]]()
 
-    def new_uses(self) -> ConnectionUses:
+    def new_uses(self) -> OverlapWatch:
         """Return the recorder of a connection that several threads use."""
-        return ConnectionUses(self._finder, self._add)
+        return OverlapWatch(self._finder, self._add)
 
     def _add(self, overlap: _Overlap) -> None:
         kind = tuple(overlap.traits().items())
@@ -90,7 +90,7 @@ class Overlaps:
         return [(OVERLAP, "", count, "", dict(kind)) for kind, count in self._counts.items()]
 
 
-class ConnectionUses:
+class OverlapWatch:
     """Uses of a shared connection by threads."""
 
     def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:

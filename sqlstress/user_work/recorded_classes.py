@@ -29,16 +29,16 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
     def new_cursor(connection: Any) -> Any:
         return plain.cursor(connection, plain_cursor)
 
-    def record_end(connection: Any, sql: str, call: Callable[..., Any], *args: Any) -> Any:
-        """Call a method that ends a transaction, and record it as the statement `sql`."""
+    def record_end(connection: Any, statement: str, call: Callable[..., Any], *args: Any) -> Any:
+        """Call a method that ends a transaction, and record the call as a statement."""
         history, begun = connection._sqlstress, perf_counter()
         caller = history.begin(connection, begun)
         try:
             result = call(connection, *args)
         except sqlite3.Error as error:
-            history.fail(error, sql, caller, begun)
+            history.fail(error, statement, caller, begun)
             raise
-        history.add((sql, caller is None, caller, begun, perf_counter()))
+        history.add((statement, caller is None, caller, begun, perf_counter()))
         return result
 
     class Recorded(base):  # type: ignore[misc]
@@ -103,22 +103,22 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
     """
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
-    def execute(connection: Any, sql: str, parameters: Any = (), /) -> Any:
+    def execute(connection: Any, statement: str, parameters: Any = (), /) -> Any:
         cursor, history, caller = new_cursor(connection, cursor_class), connection._sqlstress, None
         begun = perf_counter()
         if not connection.in_transaction or get_ident() != history.thread:
             caller = history.begin(connection, begun)
         try:
-            call(cursor, sql, parameters)
+            call(cursor, statement, parameters)
         except Exception as error:
-            history.fail(error, sql, caller, begun)
+            history.fail(error, statement, caller, begun)
             raise
-        step = (sql, caller is None, caller, begun, perf_counter())
+        step = (statement, caller is None, caller, begun, perf_counter())
         history.add(step)
         if caller is not None or history.is_new:
             history.end(step, cursor)
-        elif sql[:1] in "pP":
-            history.check_pragma(sql)
+        elif statement[:1] in "pP":
+            history.check_pragma(statement)
         return cursor
 
     return execute
@@ -139,21 +139,21 @@ def _recorded(
 
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (new_cursor(owner), owner) if new_cursor else (owner, owner.connection)
-        history, sql = fixed_history or connection._sqlstress, args[0] if args else ""
+        history, statement = fixed_history or connection._sqlstress, args[0] if args else ""
         split = history.transaction() if is_script and _commits_first(connection) else None
         begun = perf_counter()
         caller = history.begin(connection, begun)
         try:
             result = call(cursor, *args, **options)
         except Exception as error:
-            history.fail(error, sql, caller, begun)
+            history.fail(error, statement, caller, begun)
             raise
-        step = (sql, caller is None, caller, begun, perf_counter())
+        step = (statement, caller is None, caller, begun, perf_counter())
         history.add(step)
         if caller is not None or history.is_new:
             history.end(step, cursor)
-        elif sql[:1] in "pP":
-            history.check_pragma(sql)
+        elif statement[:1] in "pP":
+            history.check_pragma(statement)
         if split:
             history.recorder.add_split(split)
         if each_row and caller is not None and not connection.in_transaction:
