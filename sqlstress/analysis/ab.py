@@ -103,7 +103,7 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
     """Return the ratio of B's figure to A's, estimated from the differences in `found`, and its bounds.
 
-    `alpha` is the error rate of each of `bound` and `worst`. Bounds are None if there are too few pairs.
+    `alpha` is the error rate of each bound, the look's `bound` and `worst`. They are None with too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -228,7 +228,7 @@ class Pairs:
         return possible_change(result.worst, result.bound, self.test.metric)
 
     def change(self) -> Change:
-        """Return the change from A to B, as a fact, in the mean of all cases."""
+        """Return the change from A to B, averaged over all cases, for a finding."""
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
@@ -395,7 +395,10 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer slices: " (--duration 4s)"; "" if slices have no fixed duration."""
+    """Return the option for longer windows: " (--duration 4s)"; "" if windows have no fixed duration.
+
+    `needed` is the number of pairs of windows that a verdict needs at the present duration.
+    """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

@@ -153,7 +153,7 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether the plan had all trials of a run, though a case with wrong data may have ended them."""
+    """Return whether a run was to have all its trials. Wrong data in a case may have ended them early."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 

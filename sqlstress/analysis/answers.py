@@ -98,8 +98,8 @@ Size = tuple[int, int]
 """Size of a case: its number of files and its number of processes."""
 
 TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides at one size of case, as tables show them: one side leads; the leading sides are about
-equal; noise hides the leader; there are too few passes."""
+"""Verdicts on the sides of cases of one `Size`, as tables show them: one side leads; the leading sides are
+about equal; noise hides the leader; there are too few passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +266,8 @@ Rates = Mapping[int, float]
 def answer(group: Group) -> Iterator[Finding]:
     """Yield a finding that compares an option's values, then one on the best and worst cases of each value.
 
-    Yield nothing if the group has only one value, at a fixed rate, or if the values are targets (see
-    `leads`). The two findings share the error probability.
+    Yield nothing for a group with a single value, for a load at a fixed rate, and for values that are targets
+    (see `leads`). The two findings share the error probability.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, size by size, and only if their commits have equal durability
@@ -309,13 +309,13 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _by_size(part: Group) -> dict[Size, Rates]:
-    """Return the TPS of the comparable runs with one value of an option, by size of case and by pass."""
+    """Return the TPS of the sound runs (`is_believed`) with a value of an option, by `Size` and by pass."""
     by_size = {size_of(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
     return {size: rates for size, rates in by_size.items() if rates}
 
 
 def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
-    """Return the numbers of the passes in which all sizes of case were measured."""
+    """Return the numbers of the passes in which cases of all sizes were measured."""
     return set.intersection(*(set(rates) for rates in by_size.values()))
 
 

@@ -67,11 +67,11 @@ class ComparedPart:
         return self.group.case
 
     def measured(self) -> list[Run]:
-        """Return the runs of this report that are in a row of the table."""
+        """Return the runs of this report that the table shows."""
         return [run for run in self.runs if run]
 
     def trials(self) -> Iterator[Trial]:
-        """Yield the valid trials of the runs that are in a row."""
+        """Yield the valid trials of the runs that the table shows."""
         yield from (trial for run in self.measured() for trial in run.valid)
 
 

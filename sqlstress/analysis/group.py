@@ -193,7 +193,7 @@ class PairwiseTests:
     def ratio(self, base: Run, other: Run) -> Ratio | None:
         """Return the ratio of the figures of `other` to those of `base`; None for too few common passes.
 
-        The intervals of all pairs of runs are right at once with a probability of at least 1 - `error`.
+        With a probability of at least 1 - `error`, the intervals of all pairs contain the true ratios.
         """
         return self._passes.ratio(id(base), id(other))
 

@@ -1,8 +1,8 @@
 """Case: the full specification of one measurement, which workers and the report get unchanged.
 
-A field made by `option(...)` is also an option of the command line, with the default of the option; `meaning`
-is its description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way to
-use a target from Python. A bucket is one of the database files over which the keys are partitioned.
+A field made by `option(...)` is also an option of the command line, which has the same default. `meaning` is
+the field's description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a
+way to use a target from Python. A bucket is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations

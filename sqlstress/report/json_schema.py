@@ -163,7 +163,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the report's keys for results of studies, such as a crash test, by key."""
+    """Return a schema for each key of a report that holds the result of a study, such as a crash test."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key

@@ -91,7 +91,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a server's commits; None if the settings are those of SQLite."""
+    """Return a clause on the durability of a server's commits; None for a target that is no server."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

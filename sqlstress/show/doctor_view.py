@@ -48,8 +48,9 @@ def doctor_text(
 ) -> str:
     """Return the text: a verdict, the properties of the environment, then warnings, serious ones first.
 
-    `loop` is native or python. `others` has a line on each other store. `free_bytes` is the free space of the
-    file system; None if unknown. `sharing` is the folder of shared memory; empty if unknown.
+    `loop` is native or python. `others` has a line for each driver that the examined case does not
+    use. `free_bytes` is the free space of the file system; None if unknown. `sharing` is the folder of shared
+    memory; empty if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, sharing):

@@ -192,7 +192,7 @@ def _waits(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _settings(group: Group) -> Iterator[str]:
-    """Yield the optional settings that the user set and that all runs share, as one text."""
+    """Yield one text with all optional settings that the user set and all runs share; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]

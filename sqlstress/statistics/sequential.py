@@ -5,9 +5,9 @@ case that both arms measure. The difference of a pair is the natural logarithm o
 or p99) to A's, with a sign that makes it negative if B is worse. So a rise of p99 is a negative difference.
 
 B passes if the whole interval of the difference is allowed, and fails if no part of it is. Each look gets a
-part of the error rate (Bonferroni), so it holds for all looks together. The direction (whether B is faster)
-is reported once, at the look that ends the test. Its error rate is separate, and the first looks get most of
-it, because a test of two equal arms ends there.
+part of the error rate (Bonferroni), so that the rate holds for all looks together. The direction (whether B
+is faster) is reported once, at the look that ends the test. It has an error rate of its own. The first looks
+get most of that rate, because the test of two equal arms usually ends at one of them.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield pairs: a caption, or None, and its tables. Yield any other block with an empty list."""
+    """Yield pairs: a caption, or None, and its tables. Yield each text without tables, with an empty list."""
     caption: Said | None = None
     tables: list[Table] = []
     for block in blocks:
