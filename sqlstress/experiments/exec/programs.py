@@ -177,7 +177,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line and output that was read with it; empty if the output ends before the line.
+    """Return the next line and output that was read with it; empty if the output ends before a line break.
 
     Stop after LONGEST_ANSWER bytes without a line break.
     """

@@ -1,4 +1,4 @@
-"""Search in the text of commands: for the name of the original of --database, and for missing locks."""
+"""Search in the text of commands for the path of the original --database and for options without locks."""
 
 from __future__ import annotations
 

@@ -159,9 +159,9 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
 
     def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
-        """Yield the observations of a trial, with the place where the command opens a file without locks.
+        """Yield the observations of a trial, and the line of a script that opens a file without locks.
 
-        The place alone is no fault, because it may be about another file.
+        Such a line is only a fault with other signs of missing locks, because it may open another file.
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]

@@ -260,7 +260,7 @@ class LineSource(ProgramSource):
             self._fail()
         except EnvironmentFailure:
             if self._dialogue.pid is not None:
-                self._dialogue.leave()  # This worker ends, and no other process knows the program.
+                self._dialogue.leave()  # This worker ends, and only it can end the program.
             raise
 
     def _close(self) -> None:

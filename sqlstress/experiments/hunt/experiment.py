@@ -35,7 +35,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """The experiment `races`: rounds of the hunt's own load."""
+    """The experiment behind `sqlstress hunt`, named `races` in reports: rounds of the hunt's own load."""
 
     name = "races"
     spec = Round

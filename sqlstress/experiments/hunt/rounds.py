@@ -50,7 +50,8 @@ LEFT_OUT: dict[str, Any] = {
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
     """Return round `number` of a hunt.
 
-    Fields that are None in `base` are drawn at random. With `as_given`, they get the values in LEFT_OUT.
+    Fields that are None in `base` are drawn at random. With `as_given`, they get their defaults; those
+    of settings are in LEFT_OUT.
     """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:

@@ -267,7 +267,7 @@ def _command_words(command: str, options: Mapping[str, Option], values: Mapping[
 
 
 def _hunting_options() -> dict[str, Option]:
-    """Return the options of a hunt with the user's work, by name, without the options of the work."""
+    """Return the hunt's options by name, for a hunt with the user's work, whose options are not included."""
     all_options = (option for group in (Hunting, Schedule) for option in options_of(group).values())
     return {option.name: option for option in all_options if option.name != "load"}
 

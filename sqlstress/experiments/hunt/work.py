@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """Work of a round: its database, and words in shared memory for the transactions of each writer."""
+    """Work of a round: its database, and shared memory in which each writer counts its transactions."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place

@@ -111,8 +111,8 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
-    Return None if all processes completed about equally many operations, if their shares are unknown, or with
-    --rate. If shares are uneven, the few processes that got the lock dominate the p99 of all operations.
+    Return None if all processes completed about equally many operations, if these numbers are unknown, or
+    with --rate. If the numbers differ, the few processes that got the lock dominate the p99 of all operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -196,7 +196,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A retried transaction waits several times, so perhaps none of its waits exceeded the timeout.
+            # A deferred transaction is repeated after SQLITE_BUSY. Its time is then the sum of several waits,
+            # of which perhaps none exceeded the timeout.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -211,9 +212,9 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each case that was also measured in a longer window, to find long waits.
 
-    Leave out cases whose usual windows already show a wait beyond the usual busy timeout. A process that has
-    waited long is no more likely to get the lock at its next attempt. So a process whose wait is beyond the
-    usual timeout probably waits until the longer window closes.
+    Leave out cases whose usual windows already show a wait beyond the usual busy timeout. SQLite has no
+    queue for its lock: a process that has waited longer than the timeout probably waits until the longer
+    window ends, too.
     """
     for run in group.runs:
         trial = run.longer

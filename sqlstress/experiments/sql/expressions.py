@@ -201,7 +201,7 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
         try:
             rank = math.floor(math.pow(1 - stream.random(), -1 / (skew - 1)))
         except OverflowError:
-            continue  # The rank is far beyond any count.
+            continue  # The drawn rank is larger than any possible `count`.
         if rank > count:
             continue
         ratio = (1 + 1 / rank) ** (skew - 1)

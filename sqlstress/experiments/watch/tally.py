@@ -299,7 +299,7 @@ class WatchTally:
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
-        """Add a list of all current holders of read locks. A sample has only one holder of each lock."""
+        """Add all current holders of read locks. (`add`, for a sample, gets only one holder of each lock.)"""
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
@@ -326,7 +326,7 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank` with the result of the samples so far. `processes` is in the order of places."""
+        """Return `blank` with the result of the samples so far. The keys here are indexes in `processes`."""
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
