@@ -112,7 +112,8 @@ def worst_p99_ns(run: Run, kind: str) -> float | None:
     """Return the largest p99 of a kind of operation in any process of any pass, in ns.
 
     Return None if all processes completed about equally many operations, if these numbers are unknown, or
-    with --rate. If the numbers differ, the few processes that got the lock dominate the p99 of all operations.
+    with --rate. If the numbers differ, the few processes that got the lock dominate the p99 of all
+    operations.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
