@@ -28,7 +28,7 @@ MAY_SKIP = "needs Linux and root"
 WORKERS = 4
 """More than most machines have cores: a third of a test's time is waiting for disks and windows."""
 LONGEST = {
-    "test_gate_fails_for_a_slow_package_at_the_root",
+    "test_gate_measures_the_package_of_each_branch",
     "test_lmdb_is_installed_and_passes_its_tests_and_the_contract",
     "test_tutorial_command_has_the_documented_exit_code_and_output",
     "test_fleets_take_turns_on_a_machine_and_tls_needs_certificates",
