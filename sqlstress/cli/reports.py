@@ -123,6 +123,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs, COMPARISON_FORMATS)
+    # Read first: a single report is more often the name of a missing file or folder than a mistake in number.
     reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(

@@ -155,16 +155,16 @@ class UserFrames:
         file, number = line
         return f"{Path(file).name}:{number}" if self._is_users(file) else ""
 
-    def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], str]:
+    def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], int]:
         """Return the active calls of the user's functions that lead to a frame, innermost first.
 
-        A key has the id of the call's frame, and its code. The value is the line, such as "bank.py:27".
+        A key has the id of the call's frame, and its code. The value is the number of the current line.
         """
         calls = {}
         while frame:
             file = frame.f_code.co_filename
             if self._is_users(file):
-                calls[id(frame), frame.f_code] = f"{Path(file).name}:{frame.f_lineno}"
+                calls[id(frame), frame.f_code] = frame.f_lineno or 0
             frame = frame.f_back
         return calls
 

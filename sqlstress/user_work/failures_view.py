@@ -13,7 +13,7 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
-from sqlstress.report.results import Sighting
+from sqlstress.report.results import Check, Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import BUSY, ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
@@ -408,13 +408,14 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
         )
 
 
+def user_checks(group: Group) -> Iterator[Check]:
+    """Yield the results of the user's checks in all runs of a group."""
+    return (check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER))
+
+
 def repeat_findings(group: Group) -> Iterator[Finding]:
     """Yield the calls that repeated refused transactions, if a check failed and no other cause is known."""
-    failed = any(
-        check.name in (UNDER, AFTER) and check.status == "failed"
-        for run in group.runs
-        for check in run.verdict.checks
-    )
+    failed = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
     causes = (
         sighting.topic != SUSPICION or sighting.what in LOST_DATA

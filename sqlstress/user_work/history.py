@@ -102,8 +102,9 @@ class History:
         self.thread = 0
         """Thread that ran the last statement; 0 if there is none."""
         self.is_shared = False
-        self._uses: OverlapWatch | None = None
         """Whether several threads have used the connection."""
+        self._uses: OverlapWatch | None = None
+        """Watch of the threads' transactions; None until the connection is shared."""
         self.opened_by = ""
         """Name of the user's function that left the transaction open first; empty if none is open."""
         self.left_open = Transaction("", "", "")

@@ -30,8 +30,10 @@ _REMOVALS = ("os.remove", "os.rename")
 """Audit events of Python's functions that delete or move a file."""
 _STARTS = ("subprocess.Popen", "os.system")
 """Audit events of Python's functions that start a program."""
-_COPIERS = {"cat", "copy", "cp", "dd", "gzip", "install", "rclone", "rsync", "scp", "tar", "xcopy", "xz"}
-_COPIERS |= {"7z", "bzip2", "pigz", "zip", "zstd"}
+_COPIERS = {
+    *("cat", "copy", "cp", "dd", "install", "rclone", "rsync", "scp", "xcopy"),
+    *("7z", "bzip2", "gzip", "pigz", "tar", "xz", "zip", "zstd"),
+}
 _MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
 """Programs that copy files, and those that move, replace or delete files."""
 _TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}

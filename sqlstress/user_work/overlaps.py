@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import NamedTuple, Protocol
@@ -22,8 +23,8 @@ from sqlstress.user_work.failures import MAX_KINDS, is_write, short_sql, stateme
 from sqlstress.user_work.source import PlainObservation
 from sqlstress.user_work.threads import waits_for_threads
 
-ActiveCalls = dict[tuple[int, CodeType], str]
-"""Active calls of the user's functions in a thread, innermost first, with lines such as "bank.py:27"."""
+ActiveCalls = dict[tuple[int, CodeType], int]
+"""Active calls of the user's functions in a thread, innermost first: current line by frame id and code."""
 
 
 class CallFinder(Protocol):
@@ -41,9 +42,15 @@ class _Use(NamedTuple):
     sql: str
 
     def line(self, depth: int) -> str:
-        """Return the line of the call at a depth, 0 for the innermost; of the outermost at most."""
-        lines = [*self.calls.values()]
-        return lines[min(depth, len(lines) - 1)] if lines else ""
+        """Return the line of the call at a depth, such as "bank.py:27"; 0 is the depth of the innermost call.
+
+        The outermost call stands for larger depths. Empty without a call of the user's functions.
+        """
+        calls = [*self.calls.items()]
+        if not calls:
+            return ""
+        (_, code), number = calls[min(depth, len(calls) - 1)]
+        return f"{Path(code.co_filename).name}:{number}"
 
 
 class _Overlap:
@@ -101,7 +108,7 @@ class OverlapWatch:
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
         """Handle a statement that this thread is about to run; `frame` is that of a method of the library."""
-        if not isinstance(sql, str):
+        if not isinstance(sql, str) or not self._is_of_interest(sql, in_transaction=in_transaction):
             return
         use = _Use(get_ident(), self._finder.active_calls(frame), sql)
         for overlap in self._open:
@@ -117,6 +124,18 @@ class OverlapWatch:
             self._open.append(_Overlap(self._first, use))
         for overlap in self._open if ends else ():
             overlap.end = overlap.end or use
+
+    def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
+        """Return whether a statement can begin a transaction, or belong to an overlap.
+
+        The search for the active calls of other statements would take twice as long as a short query.
+        """
+        if self._open:
+            return True
+        if in_transaction:
+            return self._first is not None and self._first.thread != get_ident()
+        self._first = None
+        return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
         """Return whether a statement runs while the thread that began the transaction is in that call."""

@@ -30,97 +30,77 @@ from sqlstress.user_work.suspicions import (
     TracedStatement,
     held_guards,
 )
-from sqlstress.user_work.touched import conditions
+from sqlstress.user_work.touched import conditions, parse_change, parse_sets
 
 Statements = Sequence[TracedStatement]
 
 
-def program_suspicions(call: Statements, calls: Iterable[Statements]) -> Iterator[Suspicion]:
-    """Yield the suspicions about a call of a program; `calls` are the calls of all its transactions."""
-    calls = [*calls]
-    yield from _decisions_on_old_data(call, calls)
-    yield from _mixed_views(call, calls)
-    yield from _expired_leases(call)
+class Program:
+    """Calls of all transactions of a program."""
+
+    def __init__(self, calls: Sequence[Statements]) -> None:
+        self._written_together = _files_written_together(calls)
+        self._changed = _changed_by_readers(calls)
+
+    def suspicions(self, call: Statements) -> Iterator[Suspicion]:
+        """Yield the suspicions about a call of the program."""
+        yield from self._decisions_on_old_data(call)
+        yield from self._mixed_views(call)
+        yield from _expired_leases(call)
+
+    def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
+        for index, statement in enumerate(call):
+            changed = self._changed.get(statement.write.table) if statement.write else None
+            if not statement.write or not changed:
+                continue
+            # A table that the call has written before may hold a lock or a claim of this call.
+            written = {other.write.table for other in call[:index] if other.write}
+            transaction = (other for other in call if other.transaction == statement.transaction)
+            candidates = changed.keys() - written.union(*map(_used_tables, transaction))
+            for query in reversed(call[:index]):
+                is_earlier = query.write is None and not query.shares_snapshot(statement)
+                if (
+                    is_earlier
+                    and query.who == statement.who
+                    and any(_decides(query, statement, table, changed[table]) for table in candidates)
+                ):
+                    guards = held_guards(call, call.index(query), index)
+                    yield Suspicion(SKEW, statement.write.table[1], query, statement, guards)
+                    break
+
+    def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
+        for transaction in _transactions(call) if self._written_together else ():
+            if not BEGINS_DEFERRED.match(transaction[0].sql) or any(other.write for other in transaction):
+                continue
+            first_reads: dict[str, TracedStatement] = {}
+            for statement in transaction:
+                for file, _ in statement.reads if statement.in_wal else ():
+                    first_reads.setdefault(file, statement)
+            for (file, first), (other, then) in combinations(first_reads.items(), 2):
+                if frozenset((file, other)) in self._written_together and first is not then:
+                    yield Suspicion(MIXED_VIEW, "", first, then)
+                    break
 
 
-# Decisions on old data.
+# Facts of a program.
 
 
-def _decisions_on_old_data(call: Statements, calls: Iterable[Statements]) -> Iterator[Suspicion]:
-    for index, statement in enumerate(call):
-        if not statement.write:
-            continue
-        changed = _changed_by_readers(calls, statement.write.table)
-        transaction = [other for other in call if other.transaction == statement.transaction]
-        # A table that the call has written before may hold a lock or a claim of this call.
-        written = {other.write.table for other in call[:index] if other.write}
-        known = written.union(*map(_used_tables, transaction))
-        queries = [
-            (query, table)
-            for query in reversed(call[:index])
-            if query.write is None and query.who == statement.who and not query.shares_snapshot(statement)
-            for table in query.reads.keys() - known
-            if _decides(query, statement, table, changed.get(table, frozenset()))
-        ]
-        for query, _ in queries[:1]:
-            guards = held_guards(call, call.index(query), index)
-            yield Suspicion(SKEW, statement.write.table[1], query, statement, guards)
+Changes = dict[Table, frozenset[str]]
+"""Columns that UPDATEs set, by table."""
 
 
-def _used_tables(statement: TracedStatement) -> set[Table]:
-    return {*statement.reads} | ({statement.write.table} if statement.write else set())
-
-
-def _changed_by_readers(calls: Iterable[Statements], table: Table) -> dict[Table, frozenset[str]]:
-    """Return the columns that UPDATEs set in calls that also read a table, by the table of the UPDATE."""
-    changed: dict[Table, frozenset[str]] = {}
+def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
+    """Return, by table, the changes of other tables in the calls that read the table."""
+    result: dict[Table, Changes] = {}
     for call in calls:
-        if not any(table in statement.reads and statement.write is None for statement in call):
-            continue
-        for write in (statement.write for statement in call):
-            if write and write.kind == UPDATE and write.table != table:
-                columns = write.sets - write.kept
-                changed[write.table] = changed.get(write.table, frozenset()) | columns
-    return changed
-
-
-def _decides(
-    query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
-) -> bool:
-    """Return whether the source checks a column of `changed`, read by a query, before a statement runs."""
-    read = query.reads[table]
-    if not read & changed:
-        return False
-    if query.script and statement.script:
-        tested = statement.script.conditions | statement.script.otherwise
-        return bool(query.script.results & tested)
-    by_rows = bool(changed & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, read & changed, read, by_rows)
-    return guard is not None and guard.exists
-
-
-# Mixed views.
-
-
-def _mixed_views(call: Statements, calls: Iterable[Statements]) -> Iterator[Suspicion]:
-    together = _files_written_together(calls)
-    for transaction in _transactions(call):
-        if not BEGINS_DEFERRED.match(transaction[0].sql) or any(other.write for other in transaction):
-            continue
-        first_reads: dict[str, TracedStatement] = {}
-        for statement in transaction:
-            for file, _ in statement.reads if statement.in_wal else ():
-                first_reads.setdefault(file, statement)
-        for (file, first), (other, then) in combinations(first_reads.items(), 2):
-            if frozenset((file, other)) in together and first is not then:
-                yield Suspicion(MIXED_VIEW, "", first, then)
-                break
-
-
-def _transactions(call: Statements) -> Iterator[list[TracedStatement]]:
-    """Yield the statements of each transaction of a call."""
-    for number in dict.fromkeys(statement.transaction for statement in call):
-        yield [statement for statement in call if statement.transaction == number]
+        updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
+        for table in {table for other in call if other.write is None for table in other.reads}:
+            changes = result.setdefault(table, {})
+            for write in updates:
+                if write.table != table:
+                    columns = write.sets - write.kept
+                    changes[write.table] = changes.get(write.table, frozenset()) | columns
+    return result
 
 
 def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
@@ -131,6 +111,33 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
         for transaction in _transactions(call)
         for pair in combinations(sorted({other.write.table[0] for other in transaction if other.write}), 2)
     }
+
+
+def _transactions(call: Statements) -> Iterable[list[TracedStatement]]:
+    """Return the statements of each transaction of a call."""
+    transactions: dict[int, list[TracedStatement]] = {}
+    for statement in call:
+        transactions.setdefault(statement.transaction, []).append(statement)
+    return transactions.values()
+
+
+def _used_tables(statement: TracedStatement) -> set[Table]:
+    return {*statement.reads} | ({statement.write.table} if statement.write else set())
+
+
+def _decides(
+    query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
+) -> bool:
+    """Return whether the source checks a column of `changed`, read by a query, before a statement runs."""
+    read = query.reads.get(table, frozenset())
+    if not read & changed:
+        return False
+    if query.script and statement.script:
+        tested = statement.script.conditions | statement.script.otherwise
+        return bool(query.script.results & tested)
+    by_rows = bool(changed & conditions(query.sql))
+    guard = guard_between(query.calls, statement.calls, read & changed, read, by_rows)
+    return guard is not None and guard.exists
 
 
 # Expired leases.
@@ -155,15 +162,15 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 
 def _is_lease(claim: TracedStatement) -> bool:
     """Return whether an UPDATE takes rows whose time limit is over, sets a later limit, and returns them."""
-    write = claim.write
-    if not write or write.kind != UPDATE or write.unseen:
+    write, change = claim.write, parse_change(claim.sql)
+    if not write or not change or write.kind != UPDATE or write.unseen:
         return False
-    head, _, where = claim.sql.partition("WHERE") if "WHERE" in claim.sql else claim.sql.partition("where")
-    for column, limit in _LIMIT.findall(where):
-        value = re.search(rf"\b{column}[\"`\]]?\s*=\s*([^,]+)", head, re.IGNORECASE)
-        if value and column.lower() in write.sets & write.wheres and _is_later(value[1].strip(), limit):
-            return True
-    return False
+    values = parse_sets(change.sets)
+    limits = ((column.lower(), limit) for column, limit in _LIMIT.findall(change.condition))
+    return any(
+        column in values and column in write.wheres and _is_later(values[column].strip(), limit)
+        for column, limit in limits
+    )
 
 
 def _is_later(value: str, limit: str) -> bool:

@@ -27,7 +27,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.program_races import program_suspicions
+from sqlstress.user_work.program_races import Program
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
@@ -297,7 +297,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     holds the same lock around the two statements.
     """
     all_calls = [call for calls in traced.values() for call in calls]
-    pairs, columns = copies(all_calls), unchanged_columns(all_calls)
+    pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), Program(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
@@ -307,7 +307,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 for suspicion in (
                     *suspicions(without(columns, call)),
                     *stale_copies(call, pairs),
-                    *program_suspicions(call, all_calls),
+                    *program.suspicions(call),
                 )
             }
             for key, suspicion in call_suspicions.items():

@@ -46,8 +46,8 @@ from sqlstress.show.blocks import (
 from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.target import reported
-from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNDER, UNKNOWN
-from sqlstress.user_work.failures_view import explained_errors
+from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNKNOWN
+from sqlstress.user_work.failures_view import explained_errors, user_checks
 from sqlstress.user_work.options import Data
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NOTES_ONLY
 
@@ -578,7 +578,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
     suspicions = [suspicion for suspicion in first_suspicions(group).values() if suspicion.what in CODES]
     suspicions.sort(key=lambda suspicion: suspicion.what in NOTES_ONLY)
-    checks = [check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER)]
+    checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)
     for suspicion in suspicions[:MAX_SUSPICIONS]:
         first, then = _step(suspicion, "first"), _step(suspicion, "then")

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from sqlstress.user_work.dependence import may_depend
 from sqlstress.user_work.guards import Call, guard_between
-from sqlstress.user_work.touched import KeyValue, Row, conditions
+from sqlstress.user_work.touched import KeyValue, Row, conditions, parse_change, parse_sets
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
@@ -67,8 +67,8 @@ UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two p
 """
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
-_EXTREME = re.compile(r"(\w+)[\"`\]]?\s*=\s*(?:max|min)\(\s*[\"`\[]?\1\b[^()]*\)", re.IGNORECASE)
-"""Pattern of an assignment such as `seen = max(seen, 5)`."""
+_EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
+"""Pattern of the new value in an assignment such as `seen = max(seen, 5)`."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
@@ -337,7 +337,10 @@ def _extremes(sql: str) -> frozenset[str]:
 
     A stale check before such a write changes nothing: SQLite keeps the larger or smaller value in any case.
     """
-    return frozenset(match[1].lower() for match in _EXTREME.finditer(sql))
+    if not (change := parse_change(sql)):
+        return frozenset()
+    matches = {column: _EXTREME.fullmatch(value) for column, value in parse_sets(change.sets).items()}
+    return frozenset(column for column, match in matches.items() if match and match[1].lower() == column)
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:

@@ -48,7 +48,7 @@ class WrittenTable:
 
     def changed(self, sql: str) -> frozenset[Row] | None:
         """Return the rows that an UPDATE or DELETE will change or remove; None if not known."""
-        source = _parse_change(sql)
+        source = parse_change(sql)
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
@@ -57,8 +57,8 @@ class WrittenTable:
         If the rows have several new values, the smallest is returned. Empty if the statement is not
         understood.
         """
-        source = _parse_change(sql)
-        if not source or not (values := _parse_sets(source.sets)):
+        source = parse_change(sql)
+        if not source or not (values := parse_sets(source.sets)):
             return {}
         expressions = ", ".join(
             f"min({_quoted(column)} IS ({value})), min({value})" for column, value in values.items()
@@ -209,7 +209,7 @@ def inserts_from_select(sql: str) -> bool:
     return source is not None and _plain(source) == "select"
 
 
-class _ChangeParts(NamedTuple):
+class ChangeParts(NamedTuple):
     """Parts of an UPDATE or DELETE."""
 
     before: str
@@ -249,7 +249,8 @@ def _refusing_words(kind: str, text: str) -> Iterator[str]:
                 break
 
 
-def _parse_change(sql: str) -> _ChangeParts | None:
+def parse_change(sql: str) -> ChangeParts | None:
+    """Return the parts of an UPDATE or DELETE; None for other statements, and for UPDATE ... FROM."""
     outer = _outer_words(sql)
     verb = _find_word(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
@@ -266,7 +267,7 @@ def _parse_change(sql: str) -> _ChangeParts | None:
         # In `UPDATE OR IGNORE t`, the table follows the third word.
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
         upto, begin = sets.start, sets.start + len(sets.text)
-    return _ChangeParts(
+    return ChangeParts(
         sql[: verb.start],
         sql[name.start + len(name.text) : upto],
         sql[where.start : stop] if where else "",
@@ -274,7 +275,7 @@ def _parse_change(sql: str) -> _ChangeParts | None:
     )
 
 
-def _parse_sets(sets: str) -> dict[str, str]:
+def parse_sets(sets: str) -> dict[str, str]:
     """Return the expression for each column of a SET clause; empty if it sets a list of columns at once."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):

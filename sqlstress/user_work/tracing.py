@@ -486,8 +486,8 @@ class TracedConnection:
         """Return a table of a database of the connection: "main", or the name of an attached file."""
         label = database or "main"
         if label not in self._files:
-            rows = self._rows("PRAGMA database_list")
-            self._files = {schema: path or f":memory: {schema} {id(self)}" for _, schema, path in rows}
+            databases = self._rows("PRAGMA database_list")
+            self._files = {schema: path or f":memory: {schema} {id(self)}" for _, schema, path in databases}
             schemas = [sql_literal(schema) for schema in self._files if schema != "temp"]
             modes = [self._rows(f"PRAGMA {schema}.journal_mode")[0][0] for schema in schemas]
             self._in_wal = {*modes} == {"wal"}
