@@ -228,6 +228,36 @@ def test_heading_has_the_sqlite_of_apsw_if_only_apsw_was_used(tmp_path: Path) ->
         assert (f"SQLite {sqlite3.sqlite_version}" in shown) == (not is_own)
 
 
+KEEPS_APSW_OPEN = """
+import apsw
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    apsw.Connection(database).execute("PRAGMA journal_mode = wal; CREATE TABLE t (x)")
+
+@connect
+def opened(database):
+    connection = apsw.Connection(database)
+    connection.execute("PRAGMA synchronous = normal; PRAGMA busy_timeout = 1234")
+    return connection
+
+@transaction
+def add(connection):
+    connection.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+def test_durability_is_read_from_open_connections_of_apsw(tmp_path: Path) -> None:
+    path = tmp_path / "app.py"
+    path.write_text(KEEPS_APSW_OPEN, encoding="utf-8")
+    report = sqlstress.measure("app", file=str(path), concurrency=1, ops=5, repeat=1, directory=tmp_path)
+    (trial,) = report.runs[0].trials
+    expected = {"journal_mode": "wal", "synchronous": "normal", "busy_timeout": "1234"}
+    assert expected.items() <= trial.effective.items()
+    assert "Durability unknown" not in report.text()
+
+
 IMPORTS_BOTH = "import apsw, sqlite3; sqlite3.connect(':memory:').close()"
 
 

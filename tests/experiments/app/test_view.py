@@ -42,6 +42,16 @@ UNWISE: dict[str, dict[str, str]] = {
 }
 
 
+def test_share_of_a_rare_transaction_is_not_rounded_to_all() -> None:
+    report = app_report()
+    run = report.runs[0]
+    first, second, *_ = run.case.spec.transactions
+    weighted = (replace(first, weight=199), replace(second, weight=1))
+    case = replace(run.case, spec=replace(run.case.spec, transactions=weighted))
+    text = " ".join(report_text(replace(report, runs=(replace(run, case=case),))).split())
+    assert f"{first.name} 99.5%, {second.name} 0.5%" in text
+
+
 def test_each_unwise_setting_has_one_finding() -> None:
     calm = texts_of_connection()
     found = {}
