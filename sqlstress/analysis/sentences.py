@@ -559,12 +559,12 @@ _SUSPICIONS = {
     ),
     "decision-on-old-data": (
         "{cause} of a decision on old data: {name} checks what it has read, and writes {table} in another "
-        "transaction. {steps} Another process can change what was checked in between. Read it again after "
+        "transaction. {steps} In between, another process can change what was checked. Read it again after "
         "BEGIN IMMEDIATE."
     ),
     "mixed-view": (
         "{cause} of a mixed view: {name} reads two files in a DEFERRED transaction, and in WAL mode the "
-        "snapshot of each file begins with its first read. {steps} Another process can write both in between."
+        "snapshot of each file begins with its first read. {steps} In between, another process can write both."
         " Use BEGIN IMMEDIATE, or keep the tables in one file."
     ),
     "expired-lease": (
