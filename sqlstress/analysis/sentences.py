@@ -564,8 +564,8 @@ _SUSPICIONS = {
     ),
     "mixed-view": (
         "{cause} of a mixed view: {name} reads two files in a DEFERRED transaction, and in WAL mode the "
-        "snapshot of each file begins with its first read. {steps} In between, another process can write both."
-        " Use BEGIN IMMEDIATE, or keep the tables in one file."
+        "snapshot of each file begins with its first read. {steps} In between, another process can write "
+        "both. Use BEGIN IMMEDIATE, or keep the tables in one file."
     ),
     "expired-lease": (
         "{cause} of work done twice: {name} claims a row of {table} for a limited time, and later writes it "

@@ -35,8 +35,8 @@ from sqlstress.user_work.touched import conditions, parse_change, parse_sets
 Statements = Sequence[TracedStatement]
 
 
-class Program:
-    """Calls of all transactions of a program."""
+class TracedProgram:
+    """Facts from the calls of all transactions of a program."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)

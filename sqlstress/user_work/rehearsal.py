@@ -27,7 +27,7 @@ from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.program_races import Program
+from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
@@ -297,7 +297,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     holds the same lock around the two statements.
     """
     all_calls = [call for calls in traced.values() for call in calls]
-    pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), Program(all_calls)
+    pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), TracedProgram(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.user_work.program_races import Program
+from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW, TracedStatement, Write
 from tests.cli.conftest import Cli, saved
 
@@ -131,7 +131,7 @@ def test_rollback_journals_have_no_mixed_view(in_wal: bool) -> None:
             for table in (MAIN, SAVINGS)
         ),
     ]
-    kinds = [suspicion.code for suspicion in Program([reads, TOGETHER]).suspicions(reads)]
+    kinds = [suspicion.code for suspicion in TracedProgram([reads, TOGETHER]).suspicions(reads)]
     assert kinds == [MIXED_VIEW] * in_wal
 
 
@@ -161,5 +161,5 @@ def test_lease_sets_a_later_limit_than_it_compares(value: str, limit: str, is_le
         transaction=2,
         write=Write(job, "update", sets=frozenset({"done"}), wheres=frozenset({"id"}), rows=row),
     )
-    kinds = [suspicion.code for suspicion in Program([]).suspicions([claim, done])]
+    kinds = [suspicion.code for suspicion in TracedProgram([]).suspicions([claim, done])]
     assert kinds == [EXPIRED] * is_lease
