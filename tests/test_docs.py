@@ -158,9 +158,7 @@ ADDED = {
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",
     "sqlstress methods --phase insert --driver peewee,sqlite3,apsw": "--repeat 1 --scale 20 --driver sqlite3",
     "sqlstress keys": "--repeat 1 --schema no-key --id-type uuid4,ulid --users 40 --items 200",
-    "sqlstress keys --schema no-key --users 300 --id-type int,uuid4,ulid,ulid-monotonic,uuid7": (
-        "--repeat 1 --users 40 --picks 20 --items 100"
-    ),
+    "sqlstress keys --schema no-key --users 300": ("--repeat 1 --users 40 --picks 20 --items 100"),
     "sqlstress keys --schema id-rowid --id-type uuid4,uuid7 -o keys.json": "--repeat 1 --users 40",
 }
 """Options added to a command, so that a test takes seconds: of an option given twice the last one counts.

@@ -47,7 +47,7 @@ def test_phase_is_measured_proved_and_shown(
         (trial,) = run.trials
         assert trial.rows == run.case.spec.rows
         assert trial.rows_per_s == pytest.approx(trial.rows / trial.seconds)
-        assert list(trial.latency) == [phase]
+        assert set(trial.latency) - {"begin", "commit"} == {phase}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.md", "report.json", "table.csv"]
 
 
@@ -86,12 +86,10 @@ KEYS = ("keys", "-c", "2", *FEW, "--synchronous", "off")
 
 
 def test_measurement_reports_time_and_space_of_every_type(cli: Cli, tmp_path: Path) -> None:
-    said = cli(*KEYS, "--id-type", "int,uuid4,ulid-monotonic", "--details", "-o", "report.json", expected=0)
+    said = cli(*KEYS, "--id-type", "int,uuid4,ulid", "--details", "-o", "report.json", expected=0)
     runs = saved().runs
     assert [(run.case.spec.schema, run.case.spec.id_type) for run in runs if run.case.spec] == [
-        (schema, id_type)
-        for schema in ("id-rowid", "no-key")
-        for id_type in ("int", "uuid4", "ulid-monotonic")
+        (schema, id_type) for schema in ("id-rowid", "no-key") for id_type in ("int", "uuid4", "ulid")
     ]
     for run in runs:
         (trial,) = run.trials

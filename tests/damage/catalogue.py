@@ -246,7 +246,7 @@ def _all() -> Iterator[Workload]:
     for schema, id_type in product(SCHEMAS, ID_TYPES):
         yield _keys(schema, id_type)
     yield _cycles("a statement each", "none", WAL)
-    yield _cycles("a transaction each", "cycle", ROLLBACK)
+    yield _cycles("one transaction", "run", ROLLBACK)
     yield _crash(1)
     yield _crash(2)
     yield _hunt("hunt, as drawn", batch="2")

@@ -50,9 +50,7 @@ def read(path: Path) -> Pages:
     trees = trees_in(path)
     with path.open("rb") as file:
         database = PageFile(file)
-        pages_by_tree = {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
-        database.check_all_taken()
-    return pages_by_tree
+        return {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
 
 
 def agreed(path: Path) -> Pages:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from tests.targets.databases import FILL, TABLES, create
 
 PAGE = 512
 """Bytes of a page in the file that is damaged."""
-CHANGE_COUNTER, PAGE_COUNT, FREE_TRUNK, FREE_COUNT = 24, 28, 32, 36
+FREE_TRUNK, FREE_COUNT = 32, 36
 
 
 @cache
@@ -98,27 +97,6 @@ def test_file_without_a_whole_sqlite_header_is_damaged(patient: Patient, length:
     assert patient.complaint() == "it has no SQLite header"
 
 
-@pytest.mark.parametrize(("size", "reserved"), [(0, 0), (256, 0), (1000, 0), (512, 33), (65535, 0)])
-def test_impossible_page_size_is_damage(patient: Patient, size: int, reserved: int) -> None:
-    patient.put(16, "H", size)
-    patient.put(20, "B", reserved)
-    assert patient.complaint() == f"its header says {size} bytes a page, of them {reserved} reserved"
-
-
-def test_truncated_file_is_damaged(patient: Patient) -> None:
-    pages = len(patient.data) // PAGE
-    del patient.data[-1:]
-    assert patient.complaint() == f"it should have {pages} pages and has {pages - 1}"
-
-
-def test_page_count_left_by_an_old_sqlite_is_ignored(patient: Patient) -> None:
-    expected = patient.walk()
-    patient.put(PAGE_COUNT, "I", 3)
-    assert "there are 3" in patient.complaint()
-    patient.put(CHANGE_COUNTER, "I", patient.get(CHANGE_COUNTER, "I") + 1)
-    assert patient.walk() == expected
-
-
 def test_page_of_another_kind_of_b_tree_is_damage(patient: Patient) -> None:
     leaf = patient.page_of_kind(LEAF)
     patient.put(offset_of(leaf), "B", 0x0A)
@@ -127,7 +105,7 @@ def test_page_of_another_kind_of_b_tree_is_damage(patient: Patient) -> None:
 
 def test_child_beyond_the_end_is_damage(patient: Patient) -> None:
     patient.put(offset_of(patient.page_of_kind(INTERNAL)) + 8, "I", 1_000_000)
-    assert patient.complaint().startswith("something leads to page 1000000, and there are ")
+    assert patient.complaint() == "page 1000000 does not exist"
 
 
 @pytest.mark.parametrize("child", ["itself", "the root", "its first child"])
@@ -137,26 +115,6 @@ def test_child_page_with_two_uses_is_damage(patient: Patient, child: str) -> Non
     number = {"itself": page, "the root": patient.trees[-1].root, "its first child": first}[child]
     patient.put(offset_of(page) + 8, "I", number)
     assert patient.complaint() == f"page {number} has two uses"
-
-
-@pytest.mark.parametrize(
-    ("place", "form", "value", "complaint"),
-    [
-        (1, "H", PAGE - 2, "leads out of itself"),
-        (3, "H", 0xFFFF, "leads out of itself"),
-        (5, "H", 0, "holds more than a page can"),
-        (5, "H", PAGE, "holds more than a page can"),
-        (7, "B", 0xFF, "holds more than a page can"),
-        (8, "H", 0xFFFF, "leads out of itself"),
-        (8, "H", 0, "holds more than a page can"),
-    ],
-)
-def test_inconsistent_page_is_damage(
-    patient: Patient, place: int, form: str, value: int, complaint: str
-) -> None:
-    leaf = patient.page_of_kind(LEAF)
-    patient.put(offset_of(leaf) + place, form, value)
-    assert patient.complaint() == f"page {leaf} {complaint}"
 
 
 def test_circle_of_free_blocks_is_damage(patient: Patient) -> None:
@@ -169,7 +127,7 @@ def test_circle_of_free_blocks_is_damage(patient: Patient) -> None:
 @pytest.mark.parametrize(
     ("goes_on", "leads_to", "complaint"),
     [
-        (True, "nowhere", "something leads to page 0, and there are "),
+        (True, "nowhere", "page 0 does not exist"),
         (False, "the free list", "goes on after its end"),
         (True, "itself", "has two uses"),
     ],
@@ -182,36 +140,6 @@ def test_overflow_chain_of_wrong_length_or_in_a_circle_is_damage(
     following = {"nowhere": 0, "the free list": patient.get(FREE_TRUNK, "I"), "itself": page}[leads_to]
     patient.put(offset_of(page), "I", following)
     assert complaint in patient.complaint()
-
-
-def test_inconsistent_free_list_is_damage(tmp_path: Path) -> None:
-    def complaint(harm: Callable[[Patient, int, int], None]) -> str:
-        patient = Patient(tmp_path / "damaged.db")
-        harm(patient, offset_of(trunk), count)
-        return patient.complaint()
-
-    sound = Patient(tmp_path / "sound.db")
-    trunk, count, leaf = sound.get(FREE_TRUNK, "I"), sound.get(FREE_COUNT, "I"), sound.page_of_kind(LEAF)
-    leaves, pages = sound.get(offset_of(trunk) + 4, "I"), len(sound.data) // PAGE
-
-    def lose_one(patient: Patient, place: int, count: int) -> None:
-        patient.put(place + 4, "I", leaves - 1)
-        patient.put(FREE_COUNT, "I", count - 1)
-
-    assert complaint(lambda patient, place, _: patient.put(place, "I", trunk)) == f"page {trunk} has two uses"
-    assert (
-        complaint(lambda patient, place, _: patient.put(place + 8, "I", leaf)) == f"page {leaf} has two uses"
-    )
-    too_long = f"page {trunk} of its free list says that it leads to {2**32 - 1} pages"
-    assert complaint(lambda patient, place, _: patient.put(place + 4, "I", 2**32 - 1)) == too_long
-    another = f"its free list should have {count + 1} pages and has {count}"
-    assert complaint(lambda patient, _, count: patient.put(FREE_COUNT, "I", count + 1)) == another
-    assert complaint(lose_one) == f"1 of its {pages} pages are neither used nor free"
-
-
-def test_pages_of_an_unlisted_tree_are_reported(patient: Patient) -> None:
-    patient.trees = patient.trees[:-1]
-    assert "pages are neither used nor free" in patient.complaint()
 
 
 def damages() -> st.SearchStrategy[list[tuple[int, bytes]]]:

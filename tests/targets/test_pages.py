@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sqlstress.experiments.classics.spec import SCHEMAS
-from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile, PageFile
+from sqlstress.targets.sqlite.pages import INTERNAL, LEAF
 from tests.drawing import examples
 from tests.targets.both_ways import agreed, needs_dbstat, numbers, overflow_pages
 from tests.targets.databases import (
@@ -140,26 +140,6 @@ def test_walk_agrees_with_dbstat_beyond_the_lock_byte_page(path: Path) -> None:
     used = numbers(agreed(path))
     assert {lock_page - 1, lock_page + 1} <= used
     assert lock_page not in used
-    path.unlink()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a file of a gigabyte takes a gigabyte there")
-def test_pointer_map_moves_past_the_lock_byte_page(path: Path) -> None:
-    """With 820 usable bytes, each map serves 165 pages, and a map would be the lock page, 2 + 165 * 6355."""
-    page_size, lock_page = 1024, (1 << 30) // 1024 + 1
-    create_reserved(path, page_size, 204, "full")
-    with path.open("r+b") as file:
-        file.truncate((lock_page + 2) * page_size)
-        file.seek(28)
-        file.write((lock_page + 2).to_bytes(4, "big"))
-        file.seek(0)
-        pages = PageFile(file)
-    used = (2, 167, lock_page - 165, lock_page, lock_page + 1)
-    for number in used:
-        with pytest.raises(DamagedFile, match="two uses"):
-            pages.claim(number)
-    for number in (3, 166, 168, lock_page - 1, lock_page + 2):
-        pages.claim(number)
     path.unlink()
 
 

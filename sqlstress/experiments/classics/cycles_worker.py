@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.ordered import OrderedSource, OrderedStep
-from sqlstress.engine.protocols import TIMEOUT, Chunk, Findings, Stamps
+from sqlstress.engine.protocols import DONE, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
-from sqlstress.statistics.units import NS_PER_S
+from sqlstress.experiments.classics.steps import BEGIN, CHECKPOINT, COMMIT, DELETE, Step, StepSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,72 +27,42 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation
 
 
-# The statements, and the rows of the table after each of them.
-
-
-KINDS = ("begin", "insert", "delete", "commit", "checkpoint")
-BEGIN, INSERT, DELETE, COMMIT, CHECKPOINT = range(len(KINDS))
-SQL = ("BEGIN IMMEDIATE", "INSERT INTO t1 (value) VALUES (?)", "DELETE FROM t1", "COMMIT")
-"""SQL of each kind of step, in the order of KINDS, without the checkpoint."""
-
-
-class Move(NamedTuple):
-    """Statement of a cycle."""
-
-    kind: int
-    """Index into KINDS."""
-    value: str = ""
-    """Value of the row that an INSERT writes; empty for other statements."""
-
-
 DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
 """SQL that creates the table. AUTOINCREMENT would make each insert write a second page."""
+INSERT = "insert"
+SQL = {
+    BEGIN: "BEGIN IMMEDIATE",
+    INSERT: "INSERT INTO t1 (value) VALUES (?)",
+    DELETE: "DELETE FROM t1",
+    COMMIT: "COMMIT",
+}
+"""SQL of each kind of step, except the checkpoint."""
 
 
-def moves_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Move]:
+def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
     """Yield the statements of a cycle. Cycles are numbered from 1.
 
     `salt` is a number that differs between trials. It is part of each row's value, so that values are unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
-    if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == 1):
-        yield Move(BEGIN)
+    left_over = cycling.rows if cycle > 1 else 0
+    in_transaction = cycling.transaction == "run"
+    if in_transaction and cycle == 1:
+        yield Step(BEGIN)
     for insertion in (1, 2):
         if insertion == 2:
-            yield Move(DELETE)
+            yield Step(DELETE, removed=cycling.rows + left_over)
         for row in range(1, cycling.rows + 1):
-            yield Move(INSERT, f"{prefix} insertion {insertion} row {row}")
-    if cycling.transaction == "cycle" or (cycling.transaction == "run" and cycle == cycling.cycles):
-        yield Move(COMMIT)
+            yield Step(INSERT, ((f"{prefix} insertion {insertion} row {row}",),))
+    if in_transaction and cycle == cycling.cycles:
+        yield Step(COMMIT)
 
 
-def committed(cycling: Cycling, salt: int, done: int) -> list[str]:
-    """Return the committed values in the table after `done` statements, in the order of insertion."""
-    cycles = range(1, cycling.cycles + 1)
-    moves = (move for cycle in cycles for move in moves_of(cycling, cycle, salt))
-    rows: list[str] = []
-    durable: list[str] = []
-    for kind, value in islice(moves, done):
-        if kind == INSERT:
-            rows.append(value)
-        elif kind == DELETE:
-            rows.clear()
-        elif kind == COMMIT:
-            durable = rows.copy()
-    return rows if cycling.transaction == "none" else durable
-
-
-# The steps of a worker.
-
-
-class CyclesSource(OrderedSource):
+class CyclesSource(StepSource):
     """Source of the steps of all cycles. It ends early at the time limit.
 
-    The timed loop takes steps in chunks. A chunk ends at the end of a cycle, because the state of the WAL is
-    read between two cycles.
+    A chunk of steps ends at the end of a cycle, because the state of the WAL is read between two cycles.
     """
-
-    kinds = KINDS
 
     def __init__(
         self,
@@ -105,51 +73,44 @@ class CyclesSource(OrderedSource):
         shared: tuple[Any, ...],
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        (words,) = shared
         client = place.client(worker) if place.stores else None
-        super().__init__(words, worker, client, iter(()))
-        self._cycling, self._salt, self._clock = case.spec, salt, clock
-        self._calls = calls_of(client) if client else [lambda _: None] * len(KINDS)
+        self._cycling: Cycling = case.spec
+        calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
+        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s, clock)
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
-        self._sums = [0] * len(KINDS)
+        self._sums = [0] * len(self.kinds)
         """Time of the current cycle by kind of step, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
-        self._parts = self._part_by_part()
-        self._until_ns: float | None = None
+        self._cycles = self._cycle_by_cycle(calls, salt)
 
-    def _part_by_part(self) -> Iterator[Iterator[OrderedStep]]:
-        """Yield the steps of each cycle, then the closing checkpoint. Run the steps before the next item."""
+    def _cycle_by_cycle(self, calls: dict[str, Operation], salt: int) -> Iterator[None]:
+        """Set the steps of each cycle, then the closing checkpoint, as the next steps to run."""
         for cycle in range(1, self._cycling.cycles + 1):
-            yield self._steps_of(cycle)
-            self._statements.append(self._sums[INSERT] + self._sums[DELETE])
-            self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
-            self._sums = [0] * len(KINDS)
+            self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
+            yield
+            times = dict(zip(self.kinds, self._sums, strict=True))
+            self._statements.append(times[INSERT] + times[DELETE])
+            self._bounds.append(times[BEGIN] + times[COMMIT])
+            self._sums = [0] * len(self.kinds)
             if self._looks:
                 self._looks.take()
         if self._looks:
-            yield iter((OrderedStep(CHECKPOINT, self._calls[CHECKPOINT], (), 0),))
+            self._steps = self._operations(calls, [Step(CHECKPOINT)])
+            yield
 
-    def _steps_of(self, cycle: int) -> Iterator[OrderedStep]:
-        left_over = self._cycling.rows if cycle > 1 else 0
-        rows = {INSERT: 1, DELETE: self._cycling.rows + left_over}
-        for kind, value in moves_of(self._cycling, cycle, self._salt):
-            yield OrderedStep(kind, self._calls[kind], (value,) if kind == INSERT else (), rows.get(kind, 0))
+    def params(self, step: Step) -> Any:
+        return step.rows[0] if step.rows else ()
+
+    def timeout_note(self) -> str:
+        return f"{len(self._statements)} of {self._cycling.cycles} cycles were done"
 
     def next_chunk(self, size: int) -> Chunk | None:
-        if self._cycling.timeout_s is not None:
-            now = self._clock()
-            # The time limit starts with the first chunk.
-            self._until_ns = self._until_ns or now + self._cycling.timeout_s * NS_PER_S
-            if now >= self._until_ns:
-                self.seen.outcome = TIMEOUT
-                self.seen.note = f"{len(self._statements)} of {self._cycling.cycles} cycles were done"
-                return None
         chunk = super().next_chunk(size)
-        while chunk is None and (part := next(self._parts, None)):
-            self._steps = part
-            chunk = super().next_chunk(size)
+        if chunk is None and self.seen.outcome == DONE:
+            for _ in self._cycles:
+                return super().next_chunk(size)
         return chunk
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
@@ -172,10 +133,9 @@ class CyclesSource(OrderedSource):
             self._looks.close()
 
 
-def calls_of(client: SqliteClient) -> list[Operation]:
-    """Return a function for each kind of step, in the order of KINDS. The function runs the statement."""
+def calls_of(client: SqliteClient) -> dict[str, Operation]:
+    """Return the function of each kind of step. The function runs the statement."""
     connection = client.connect(0)
-    calls: list[Operation] = [connection.writer(sql) for sql in SQL]
 
     def checkpoint(_: object) -> None:
         # Closing the connection would also run a checkpoint, but would not report a lock that prevented it.
@@ -186,7 +146,7 @@ def calls_of(client: SqliteClient) -> list[Operation]:
                 "database."
             )
 
-    return [*calls, checkpoint]
+    return {**{kind: connection.writer(sql) for kind, sql in SQL.items()}, CHECKPOINT: checkpoint}
 
 
 # The state of the WAL at the end of each cycle.

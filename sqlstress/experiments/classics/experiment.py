@@ -13,11 +13,9 @@ from typing import Any
 from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.classics.spec import (
-    ID_TYPES,
     MOST_SAMPLES,
     SCALES,
     SCHEMAS,
-    WORDS,
     CyclesRequest,
     CyclesSelection,
     Cycling,
@@ -311,12 +309,13 @@ class KeysExperiment(_Experiment):
         """
         full = request.selection.full
         schemas = SCHEMAS if full else request.values_for("schema")
-        id_types = ID_TYPES if full and "id-type" not in request.given else request.values_for("id-type")
         _check_keys(request)
         settings = request.settings
         if "foreign_keys" not in dict(settings.pragmas):
             settings = request.with_settings(pragmas=(("foreign_keys", "on"), *settings.pragmas))
-        for schema, concurrency, id_type in product(schemas, request.values_for("concurrency"), id_types):
+        for schema, concurrency, id_type in product(
+            schemas, request.values_for("concurrency"), request.values_for("id-type")
+        ):
             picks = replace(request.spec, schema=schema, id_type=id_type)
             yield replace(request.case, settings=settings, concurrency=concurrency, spec=picks)
 
@@ -340,7 +339,7 @@ COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 def _check_cycles(request: CyclesRequest) -> None:
     names = request.selection.settings
-    if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx", "wal-cycle"} & set(names):
+    if "wal-autocheckpoint" in request.given and not {"wal", "wal-tx"} & set(names):
         raise UsageError("--wal-autocheckpoint needs the setting wal or wal-tx. Add one to --settings.")
     check_locking(request)
     if is_exclusive(request.settings) and any(name.startswith("wal") for name in names):
@@ -395,8 +394,10 @@ class CyclesExperiment(_Experiment):
             settings = request.with_settings(
                 journal_mode=journal, wal_autocheckpoint=0 if "off" in rest else frames
             )
-            held = next((what for what, word in WORDS.items() if word in rest), "none")
-            yield replace(request.case, settings=settings, spec=replace(request.spec, transaction=held))
+            transaction = "run" if "tx" in rest else "none"
+            yield replace(
+                request.case, settings=settings, spec=replace(request.spec, transaction=transaction)
+            )
 
     def table_key(self, case: Case) -> Case:
         settings = replace(case.settings, journal_mode="", wal_autocheckpoint=None)
@@ -418,7 +419,7 @@ class CyclesExperiment(_Experiment):
     def estimated_s(self, case: Case) -> float:
         work: Cycling = case.spec
         statements = work.cycles * (2 * work.rows + 1)
-        commits = {"none": statements, "cycle": work.cycles}.get(work.transaction, 1)
+        commits = statements if work.transaction == "none" else 1
         # A commit of a rollback journal waits for several syncs.
         commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
         load = commits * commit_s + statements * STATEMENT_S

@@ -29,7 +29,6 @@ from sqlstress.experiments.classics.spec import (
     tricks_of,
 )
 from sqlstress.report import Run, Space, Trial
-from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.statistics.compare import MIN_PASSES, NEAR, Ratio
 from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
@@ -295,7 +294,7 @@ Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per int
 """
 BASE_TYPE = "uuid4"
 """Type of id with which the other types are compared."""
-ORDER = ("uuid7", "ulid-monotonic", "ulid", BASE_TYPE, "int")
+ORDER = ("uuid7", "ulid", BASE_TYPE, "int")
 """Types of id in the order of preference, if time and space are equal.
 
 uuid7, a standard, comes first. Other types with the creation time follow. "int" needs one database that
@@ -415,8 +414,6 @@ def _cost(row: KeyRow, base: KeyRow, tested: PairwiseTests) -> TypeCost:
 # Cycles.
 
 
-LONGEST_NAME = 24
-"""Maximum number of characters of a setting's name that are shown."""
 FEW = 3
 """Maximum number of checkpoints, after the first one, that a finding names."""
 
@@ -425,12 +422,10 @@ FEW = 3
 class CycleTimes:
     """Times of a trial of cycles, in ns, and the cycles with a checkpoint."""
 
-    statements: tuple[int, ...]
-    """Time of the inserts and deletes, per cycle, in ns."""
+    cycles: tuple[int, ...]
+    """Time of the inserts and deletes of each cycle, in ns."""
     bounds: tuple[int, ...]
     """Time of BEGIN and COMMIT, per cycle, in ns; empty if each statement is its own transaction."""
-    cycles: tuple[int, ...]
-    """Time of each cycle, in ns. If each cycle is a transaction, its BEGIN and COMMIT are included."""
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles in which a checkpoint was seen."""
     closing: int | None
@@ -439,7 +434,7 @@ class CycleTimes:
     @property
     def total(self) -> int:
         """Time of all cycles without the closing checkpoint, in ns."""
-        return sum(self.statements) + sum(self.bounds)
+        return sum(self.cycles) + sum(self.bounds)
 
     @property
     def slowest(self) -> int | None:
@@ -453,21 +448,17 @@ class CycleTimes:
         return self.cycles[self.slowest - 1] if self.slowest else None
 
 
-def times_of(case: Case, trial: Trial) -> CycleTimes | None:
-    """Return the times of a trial; None if no cycle was done, or if an old report has several processes."""
-    known = {series.name: series.values for series in trial.series if series.worker == 1}
-    statements = known.get(STATEMENTS, ())
-    if case.concurrency > 1 or not statements:
+def times_of(trial: Trial) -> CycleTimes | None:
+    """Return the times of a trial; None if no cycle was done."""
+    known = {series.name: series.values for series in trial.series}
+    cycles = known.get(STATEMENTS, ())
+    if not cycles:
         return None
-    bounds, cycles = known.get(BEGIN_AND_COMMIT, ()), statements
-    if case.spec.transaction == "cycle" and len(bounds) == len(statements):
-        cycles = tuple(map(sum, zip(statements, bounds, strict=True)))
     wal = [known.get(figure, ()) for figure in (WAL_FRAMES, CHECKPOINTED_FRAMES, WAL_RESTARTS)]
     closing = trial.latency.get("checkpoint")
     return CycleTimes(
-        statements,
-        bounds,
         cycles,
+        known.get(BEGIN_AND_COMMIT, ()),
         tuple(checkpoints_in(*wal)),
         closing.max_ns if closing and closing.count else None,
     )
@@ -490,9 +481,9 @@ def checkpoints_in(
         before = now
 
 
-def total_ns(case: Case, trial: Trial) -> float:
+def total_ns(trial: Trial) -> float:
     """Return the time of a trial in ns, without the closing checkpoint if the time of the cycles is known."""
-    times = times_of(case, trial)
+    times = times_of(trial)
     return times.total if times else trial.seconds * NS_PER_S
 
 
@@ -500,31 +491,27 @@ def cycle_rates(run: Run) -> dict[int, float]:
     """Return a run's cycles per second by number of the pass, for trials that completed all cycles."""
 
     def rate(trial: Trial) -> float:
-        ns = total_ns(run.case, trial) if trial.outcome == "done" else 0.0
+        ns = total_ns(trial) if trial.outcome == "done" else 0.0
         return NS_PER_S * run.case.spec.cycles / ns if ns > 0 else 0.0
 
     return run.by_pass(rate)
 
 
-def setting_name(run: Run) -> str:
-    return setting_of(run.case)[:LONGEST_NAME]
-
-
 def cycles(group: Group) -> Iterator[Finding]:
     """Yield the findings on all settings of a group: time-outs, the fastest settings, and checkpoints."""
-    measured = [(run, trial, times_of(run.case, trial)) for run, trial in group.measured()]
+    measured = [(run, trial, times_of(trial)) for run, trial in group.measured()]
     for run, trial, _ in measured:
         if trial.outcome != DONE:
             after = run.case.spec.timeout_s
             limit = after * NS_PER_S if after else None
-            yield Finding(sentences.timeout, where=setting_name(run), limit_ns=limit, reason=trial.note)
+            yield Finding(sentences.timeout, where=setting_of(run.case), limit_ns=limit, reason=trial.note)
     done = [(run, times) for run, trial, times in measured if times and trial.outcome == DONE]
     runs = [run for run, _ in done]
     totals = {id(run): times.total for run, times in done}  # By id, because a run is not hashable.
 
     def fastest(tested: PairwiseTests) -> Iterator[Finding]:
         lead = leaders(tested, runs)
-        near = sorted((totals[id(run)], setting_name(run)) for run in lead.runs)
+        near = sorted((totals[id(run)], setting_of(run.case)) for run in lead.runs)
         settings = tuple(name for _, name in near)
         yield Finding(
             sentences.fastest, settings=settings, total_ns=near[0][0], equal=lead.equal, unclear=lead.unclear
@@ -543,15 +530,15 @@ def _checkpoints(run: Run, trial: Trial, times: CycleTimes) -> Iterator[Finding]
     frames = _checkpoint_frames(trial)
     if run.case.settings.journal_mode != "wal" or not frames or cycling.transaction == "run":
         return
-    commits = 2 * cycling.rows + 1 if cycling.transaction == "none" else 1
-    due = ceil(frames / max(1, commits))
+    commits = 2 * cycling.rows + 1
+    due = ceil(frames / commits)
     if not times.slowest or (not times.checkpoints and due > cycling.cycles):
         return
     seen, *later = times.checkpoints or (None,)
     in_range = seen is not None and seen <= len(times.cycles)
     yield Finding(
         sentences.checkpoint,
-        where=setting_name(run),
+        where=setting_of(run.case),
         commits=commits,
         frames=frames,
         due=due,

@@ -11,11 +11,10 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlstress.engine.ordered import OrderedSource, OrderedStep
+from sqlstress.experiments.classics.steps import Step, StepSource
 from sqlstress.statistics.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -28,64 +27,57 @@ if TYPE_CHECKING:
 
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
+PICKS = "picks"
+"""Kind of all steps: a transaction that inserts the picks of a user."""
 
 
-class UserPicks(NamedTuple):
-    """Picks of a user, which a single transaction inserts: a row for each item."""
-
-    user: Any
-    """Id of the user."""
-    items: Sequence[Any]
-    """Ids of the items."""
-    first: int
-    """Id of the user's first pick, if ids are integers."""
-
-
-class KeysSource(OrderedSource):
+class KeysSource(StepSource):
     """Source of steps. A step inserts the picks of a user; with the driver `dry` it only makes the rows."""
-
-    kinds = ("picks",)
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         client = place.client(worker) if place.stores else None
-        users: Sequence[Any] = range(case.spec.users)
-        items: Sequence[Any] = range(case.spec.items)
-        rows = rows_of(case.spec)
-        insert: Operation = lambda user_picks: deque(rows(user_picks), 0)  # noqa: E731
+        self._spec: Picks = case.spec
+        self._users: Sequence[Any] = range(case.spec.users)
+        self._items: Sequence[Any] = range(case.spec.items)
+        rows = row_maker(case.spec)
+        insert: Operation = lambda picks: deque(rows(picks), 0)  # noqa: E731
         if client:
             connection = client.connect(0)
-            users, items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
+            self._users, self._items = ([row[0] for row in connection.rows(sql)] for sql in (USERS, ITEMS))
             insert = client.retried(insertion(case.spec, connection, rows), connection.rollback)
+        super().__init__(shared[0], worker, client, {PICKS: insert}, steps_of(case, worker))
 
-        def steps() -> Iterator[OrderedStep]:
-            for user in users_of(case, worker):
-                picked = [items[item] for item in picked_by(case, user)]
-                user_picks = UserPicks(users[user], picked, first_number(case.spec, user))
-                yield OrderedStep(0, insert, user_picks, len(picked))
+    def params(self, step: Step) -> list[Row]:
+        """Return the integer id, the id of the user and the id of the item of each pick."""
+        first = first_number(self._spec, step.rows[0][0])
+        return [
+            (number, self._users[user], self._items[item])
+            for number, (user, item) in enumerate(step.rows, first)
+        ]
 
-        super().__init__(shared[0], worker, client, steps())
 
-
-def rows_of(picks: Picks) -> Callable[[UserPicks], Iterable[Row]]:
-    """Return a function that turns a user's picks into rows of the table, one row at a time."""
+def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
+    """Return a function that turns the picks of `KeysSource.params` into rows of the table, row by row."""
     if not picks.own_id:
-        return lambda of: ((of.user, item) for item in of.items)
+        return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":
-        return lambda of: ((number, of.user, item) for number, item in zip(count(of.first), of.items))
+        return iter
     make = MAKERS[picks.id_type]()
-    return lambda of: ((make(), of.user, item) for item in of.items)
+    return lambda picked: ((make(), user, item) for _, user, item in picked)
 
 
-def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], Iterable[Row]]) -> Operation:
+def insertion(
+    picks: Picks, connection: Connection, rows: Callable[[Sequence[Row]], Iterable[Row]]
+) -> Operation:
     """Return an operation that inserts a user's picks in one transaction."""
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
     insert = insert_statement(picks)
 
-    def insert_all(user_picks: UserPicks) -> None:
+    def insert_all(picked: Sequence[Row]) -> None:
         start(())
-        connection.run_many(insert, rows(user_picks))
+        connection.run_many(insert, rows(picked))
         end(())
 
     return insert_all
@@ -93,13 +85,18 @@ def insertion(picks: Picks, connection: Connection, rows: Callable[[UserPicks], 
 
 def insert_statement(picks: Picks) -> str:
     """Return the SQL that inserts a pick."""
-    if picks.own_id:
-        return "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"
-    return "INSERT INTO picks (user, item) VALUES (?, ?)"
+    columns, places = ("id, user, item", "?, ?, ?") if picks.own_id else ("user, item", "?, ?")
+    return f"INSERT INTO picks ({columns}) VALUES ({places})"
 
 
 # The picks of a user follow from the seed, not from the schema or the type of id. So the workers and the
 # check of the data compute the picks independently.
+
+
+def steps_of(case: Case, worker: int) -> Iterator[Step]:
+    """Yield a worker's transactions. The rows of a step are numbers of the user and an item, from 0."""
+    for user in users_of(case, worker):
+        yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
 
 def users_of(case: Case, worker: int) -> range:
@@ -132,20 +129,8 @@ Randomness = Callable[[int], bytes]
 
 SIZE = 16
 """Size of an id, in bytes, unless it is an integer."""
-ASCENDING = ("int", "ulid-monotonic", "uuid7")
+ASCENDING = ("int", "uuid7")
 """Types of id in which each id is greater than all earlier ids of the same process."""
-
-
-def steady_ms(clock: Clock = time.time_ns) -> Callable[[], int]:
-    """Return a clock: a function that returns milliseconds since 1970 and never goes back."""
-    latest = 0
-
-    def now() -> int:
-        nonlocal latest
-        latest = max(latest, clock() // NS_PER_MS)
-        return latest
-
-    return now
 
 
 def uuid4_maker() -> Make:
@@ -163,33 +148,17 @@ def ulid_maker() -> Make:
     return lambda: generate().bytes
 
 
-def monotonic_ulid_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes ULIDs; within a millisecond, each is the previous ULID plus 1.
-
-    The function raises ValueError if the random part overflows. Source: https://github.com/ulid/spec#monotonicity
-    """
-    from ulid import StrictMonotonicPolicy, ULIDGenerator
-    from ulid.constants import RANDOMNESS_LEN
-
-    # StrictMonotonicPolicy takes an earlier time for a new millisecond, so the clock must not go back.
-    generate = ULIDGenerator(
-        steady_ms(clock), lambda _: randomness(RANDOMNESS_LEN), StrictMonotonicPolicy()
-    ).generate
-    return lambda: generate().bytes
-
-
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
     """Return a function that makes UUIDs: the time in milliseconds, a counter (42 bits), 32 random bits.
 
     In each millisecond, the counter begins at a random number in the lower half of its range (RFC 9562, 5.7
     and 6.2, method 1), as in Python's uuid7 (from 3.14 on).
     """
-    now_ms = steady_ms(clock)
     latest = counter = 0
 
     def make() -> bytes:
         nonlocal latest, counter
-        now = now_ms()
+        now = max(latest, clock() // NS_PER_MS)  # The system clock may go back.
         drawn, tail = divmod(int.from_bytes(randomness(10)), 1 << 32)
         counter = counter + 1 if now == latest else drawn >> 7
         latest = now
@@ -202,7 +171,6 @@ def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom
 MAKERS: dict[str, Callable[[], Make]] = {
     "uuid4": uuid4_maker,
     "ulid": ulid_maker,
-    "ulid-monotonic": monotonic_ulid_maker,
     "uuid7": uuid7_maker,
 }
 """Functions that return a maker of ids, by type of id. The type "int" needs no maker."""

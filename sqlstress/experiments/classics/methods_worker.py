@@ -1,26 +1,22 @@
-"""Worker of the experiment methods: it runs a single operation, which writes or queries all rows of a cell.
+"""Worker of the experiment methods: it writes or queries all rows of a cell.
 
 A cell is a method at a scale (number of rows) by a driver. spec.py explains the names of methods. The data
-are samples (files), and results: a number for each pair of samples. The place of a row is its index from 0 in
-the order of writing. The measured time includes making rows, JSON or SQL and fetching the answer, but not
-opening the database.
+are samples (files), and results: a number for each pair of samples. The measured time includes making JSON or
+SQL and fetching the answer, but neither opening the database nor making the rows.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, takewhile
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sqlstress import sqlite_codes as codes
-from sqlstress.engine.ordered import OrderedSource, OrderedStep
-from sqlstress.engine.protocols import FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
+from sqlstress.engine.protocols import DONE, FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
+from sqlstress.experiments.classics.steps import BEGIN, COMMIT, QUERY, Step, StepSource
 from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row
 
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.classics.spec import Method
     from sqlstress.report.case import Case
     from sqlstress.targets.sqlite.place import SqlitePlace
+    from sqlstress.targets.views import Operation
 
 
 SCHEMA = (
@@ -56,33 +53,9 @@ def value(a: int, b: int, seed: int) -> float:
     return (a * 31 + b * 17 + seed) % 997 / 8.0
 
 
-def sample_place(path: object) -> int | None:
-    """Return the place of the sample with this path; None if no sample can have this path."""
-    digits = path[9:-4] if isinstance(path, str) else ""
-    return int(digits) if digits.isdecimal() and PATH.format(int(digits)) == path else None
-
-
 def pairs(samples: int) -> Iterator[Pair]:
     """Yield all pairs of sample ids, the lower id first, in ascending order. Ids are 1 to `samples`."""
     return ((a, b) for a in range(1, samples) for b in range(a + 1, samples + 1))
-
-
-def pairs_below(a: int, samples: int) -> int:
-    """Return the number of pairs whose lower id is below `a`."""
-    return (a - 1) * samples - a * (a - 1) // 2
-
-
-def pair_place(a: object, b: object, samples: int) -> int | None:
-    """Return the place of the result of a pair; None if there is no such pair."""
-    if isinstance(a, int) and isinstance(b, int) and 1 <= a < b <= samples:
-        return pairs_below(a, samples) + b - a - 1
-    return None
-
-
-def pair_at(place: int, samples: int) -> Pair:
-    """Return the pair of sample ids whose result has this place."""
-    a = bisect_right(range(1, samples + 1), place, key=lambda a: pairs_below(a, samples))
-    return a, a + 1 + place - pairs_below(a, samples)
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
@@ -93,50 +66,73 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
     return drawn[:lower], drawn[lower:]
 
 
-def queried_pairs(case: Case, sets: tuple[Sequence[int], Sequence[int]]) -> list[Pair]:
+def queried_pairs(case: Case) -> list[Pair]:
     """Return all pairs with one id of each set, in random order. The lower id of a pair is first."""
-    first, second = sets
+    first, second = queried_sets(case)
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
     return found
 
 
-T = TypeVar("T")
+BATCH = 64
+"""Number of rows in a step of the method 1b1, unless each row is a transaction."""
 
 
-class MethodsSource(OrderedSource):
-    """Source of the single step of a cell, which writes or queries all rows."""
+def rows_of(case: Case) -> list[Row]:
+    """Return the rows that a cell writes, in order, or the pairs that it queries."""
+    method: Method = case.spec
+    if method.phase == QUERY:
+        return queried_pairs(case)
+    if method.phase == "insert":
+        return [(PATH.format(number),) for number in range(method.scale)]
+    return [(a, b, PENDING) for a, b in pairs(method.scale)]
+
+
+def steps_of(case: Case) -> Iterator[Step]:
+    """Yield the steps of a cell: a step for each statement, or for BATCH statements of a transaction."""
+    method: Method = case.spec
+    rows = rows_of(case)
+    row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
+    size = {"1b1": row_by_row, "BLK/n": method.chunk}.get(method.name, max(1, len(rows)))
+    if method.transaction:
+        yield Step(BEGIN)
+    for start in range(0, len(rows), size):
+        yield Step(method.phase, rows[start : start + size])
+    if method.transaction:
+        yield Step(COMMIT)
+
+
+class MethodsSource(StepSource):
+    """Source of the steps of a cell. A time-out or a limit of SQLite ends it early."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         self.case, self.method = case, case.spec
-        self.kinds = (self.method.phase,)
-        words, written = shared
         self._client = place.client(worker)
-        connection = self._client.connect(0)
-        # A row without a commit takes microseconds. Reading the clock for each row would cost some percent.
-        look_every = 16 if self.method.name == "1b1" and self.method.transaction else 1
-        self._course = CellCourse(self.method.timeout_s, memoryview(written).cast("B").cast("q"), look_every)
         binding: type[Binding] = Binding
         if case.driver == "peewee":
             from sqlstress.experiments.classics.orm import Orm as binding
-        self._binding: Binding = binding(connection, case, self._course)
-        super().__init__(words, worker, self._client, self._step())
+        self._binding: Binding = binding(self._client.connect(0), case)
+        calls = {self.method.phase: self._binding.operation()}
+        calls |= {BEGIN: self._binding.begin, COMMIT: self._binding.commit}
+        self._answer: list[Any] = []
+        self._has_failed = False
+        super().__init__(shared[0], worker, self._client, calls, steps_of(case), self.method.timeout_s)
 
-    def _step(self) -> Iterator[OrderedStep]:
-        self._course.begin()
-        yield OrderedStep(0, lambda _: self._binding.run_method(), None, self.method.rows)
+    def next_chunk(self, size: int) -> Chunk | None:
+        chunk = None if self._has_failed else super().next_chunk(size)
+        # A failed step ends the chunk.
+        return chunk and chunk._replace(calls=takewhile(lambda _: not self._has_failed, chunk.calls))
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        self._ledger.settle(0)
         self.seen.outcome, self.seen.note = self._outcome_of(error)
+        self._has_failed = True
+        self._ledger.settle(index)
         chunk.kinds[index] = FAILED
 
     def _outcome_of(self, error: Exception) -> tuple[str, str]:
         """Return TIMEOUT or LIMIT, and the reason. Raise `error` if it has another cause."""
-        if isinstance(error, TimedOut):
-            return TIMEOUT, f"given up after {format_duration(self.method.timeout_s)}"
         if self._client.was_busy(error):
             waited = format_duration(self.case.settings.busy_timeout_ms / 1000)
             return TIMEOUT, f"a lock was not to be had within {waited}"
@@ -146,15 +142,17 @@ class MethodsSource(OrderedSource):
         return LIMIT, text
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        if chunk.kinds[0] == FAILED:
+        if self._has_failed:
             return
         super().settle(chunk, done, results, stamps)
-        if self._course.is_late():
-            self.seen.outcome = TIMEOUT
-            self.seen.note = f"took longer than {format_duration(self.method.timeout_s)}"
-        if self.method.phase == "query" and self.case.verify != "none":
-            rows = [self._binding.row(found) for found in results[0] if found is not None]
-            check_answer(rows, self._binding.pairs, self.case.seed, self.seen)
+        if self.method.phase == QUERY:
+            self._answer += chain.from_iterable(results)
+
+    def findings(self) -> Findings:
+        if self.method.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
+            rows = [self._binding.row(found) for found in self._answer if found is not None]
+            check_answer(rows, rows_of(self.case), self.case.seed, self.seen)
+        return super().findings()
 
 
 # The check of an answer: it must have every queried pair once, with the stored value.
@@ -185,6 +183,8 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
 # SQL of the methods, in the form in which Peewee writes it.
 
 
+FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
+"""Names of the values of a row or a queried pair, by phase: fields of the models, and keys in JSON."""
 INSERT = {
     "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
     "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
@@ -233,98 +233,46 @@ def query_statement(form: str, count: int) -> str:
     return f'{_SELECT} INNER JOIN ({values}) AS "p" ON {joined}'
 
 
-# The time limit and the progress of the operation.
-
-
-class TimedOut(Exception):
-    """The operation was stopped between two statements, after its time limit."""
-
-
-class CellCourse:
-    """Time limit of a cell, and the number of its acknowledged rows."""
-
-    def __init__(self, timeout_s: float, written: Any, look_every: int = 1) -> None:
-        """`written` is shared memory for the number of written items.
-
-        The clock is read before every `look_every`-th item.
-        """
-        self._timeout_s, self._written, self._look_every = timeout_s, written, look_every
-        self._until_s = 0.0
-
-    def begin(self) -> None:
-        """Start the time limit."""
-        self._until_s = time.monotonic() + self._timeout_s
-
-    def is_late(self) -> bool:
-        return time.monotonic() >= self._until_s
-
-    def steps(self, items: Iterable[T]) -> Iterator[T]:
-        """Yield items; raise TimedOut after the time limit. An item counts when the next is requested."""
-        written = 0
-        look_every = self._look_every
-        for item in items:
-            self._written[0] = written
-            if not written % look_every and self.is_late():
-                raise TimedOut
-            yield item
-            written += 1
-        self._written[0] = written
-
-
 # The methods.
 
 
 class Binding:
     """Connection of a driver, with functions that write and query rows by each method.
 
-    A subclass for an object-relational mapper overrides the functions that are defined before `run_method`.
+    A subclass for an object-relational mapper overrides the functions that are defined before `operation`.
     """
 
-    def __init__(self, connection: Any, case: Case, course: CellCourse) -> None:
-        self.course = course
+    def __init__(self, connection: Any, case: Case) -> None:
+        self.case = case
         self.method: Method = case.spec
-        self.sets = queried_sets(case) if self.method.phase == "query" else ((), ())
-        """Two lists of sample ids whose pairs are queried; empty lists if the phase is not query."""
-        self.pairs = queried_pairs(case, self.sets)
         self._connection: Connection = connection
         self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
         """Maximum number of parameters in a statement of this SQLite."""
         self._insert, self._places = INSERT.get(self.method.phase, ("", ""))
-        self._width = {"insert": 1, "allocate": 3, "query": 2}[self.method.phase]
+        self._width = len(FIELDS[self.method.phase])
         """Number of parameters per row or queried pair."""
 
     def run(self, statement: str, params: Row) -> list[Row]:
         return self._connection.rows(statement, params)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Run the block in a transaction: commit at the end, or roll back after an error."""
-        self._connection.rows("BEGIN")
-        try:
-            yield
-            self._connection.rows("COMMIT")
-        except BaseException:
-            self._connection.rollback()
-            raise
+    def begin(self, _: object) -> object:
+        return self._connection.rows("BEGIN")
 
-    def rows(self) -> Iterator[Any]:
-        """Return the rows to write, in the form that `creation` and `create_all` take."""
-        if self.method.phase == "insert":
-            return ((PATH.format(place),) for place in range(self.method.scale))
-        return ((a, b, PENDING) for a, b in pairs(self.method.scale))
+    def commit(self, _: object) -> object:
+        return self._connection.rows("COMMIT")
 
-    def creation(self) -> Callable[[Any], object]:
+    def creation(self) -> Callable[[Row], object]:
         """Return a function that inserts a row."""
         return self._connection.writer(self._insert + self._places)
 
-    def create_all(self, rows: Sequence[Any]) -> object:
+    def create_all(self, rows: Sequence[Row]) -> object:
         """Insert rows by a single statement, which has a parameter for each value."""
         text = self._insert + ", ".join([self._places] * len(rows))
         return self.run(text, tuple(chain.from_iterable(rows)))
 
-    def get(self, a: int, b: int) -> Any:
+    def get(self, pair: Pair) -> Any:
         """Return the result of a pair, in a form that `row` converts; None if the pair has no result."""
-        return next(iter(self._connection.rows(GET_RESULT, (a, b))), None)
+        return next(iter(self._connection.rows(GET_RESULT, pair)), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
         """Return the results of pairs from one query (BLK or VALUES), in a form that `row` converts."""
@@ -334,53 +282,47 @@ class Binding:
         """Return a result of `get`, `select` or `run` as a tuple (a_id, b_id, val)."""
         return tuple(found)
 
-    def run_method(self) -> list[Any] | None:
-        """Write or query all rows; a query returns its results."""
-        run = self._query if self.method.phase == "query" else self._write
-        if not self.method.transaction:
-            return run()
-        with self.transaction():
-            return run()
+    def operation(self) -> Operation:
+        """Return the function that writes rows, or queries pairs and returns their results."""
+        if self.method.phase == QUERY:
+            sets = tuple(map(json.dumps, queried_sets(self.case)))
+            by_method: dict[str, Operation] = {
+                "1b1": lambda wanted: list(map(self.get, wanted)),
+                "JSON": lambda wanted: self.run(json_statement(QUERY), (self._json(wanted),)),
+                "SPC": lambda _: self.run(QUERY_SPC, sets),
+            }
+            return by_method.get(self.method.name, self._select_all)
+        create = self.creation()
+        return {
+            "1b1": lambda rows: deque(map(create, rows), 0),
+            "BLK": self._create_at_once,
+            "BLK/n": self._create_in_chunks,
+            "JSON": lambda rows: self.run(json_statement(self.method.phase), (self._json(rows),)),
+            "SPC": lambda _: self.run(ALLOCATE_SPC, ()),
+        }[self.method.name]
 
-    def objects(self) -> Iterator[dict[str, Any]]:
-        """Return the rows to write, each as a dictionary of values by name of the column."""
-        if self.method.phase == "insert":
-            return ({"path": PATH.format(place)} for place in range(self.method.scale))
-        return ({"a": a, "b": b, "val": PENDING} for a, b in pairs(self.method.scale))
+    def record(self, row: Row) -> dict[str, Any]:
+        """Return the values of a row, or of a queried pair, by name."""
+        return dict(zip(FIELDS[self.method.phase], row, strict=True))
 
-    def _write(self) -> None:
-        name = self.method.name
-        if name == "1b1":
-            create = self.creation()
-            for row in self.course.steps(self.rows()):
-                create(row)
-        elif name == "BLK":
-            self._check_variables()
-            self.create_all([*self.rows()])
-        elif name == "BLK/n":
-            rows = [*self.rows()]
-            size = max(1, min(self.method.chunk, self._variables // self._width))
-            for chunk in self.course.steps(rows[start : start + size] for start in range(0, len(rows), size)):
-                self.create_all(chunk)
-        elif name == "JSON":
-            self.run(json_statement(self.method.phase), (json.dumps([*self.objects()]),))
-        else:
-            self.run(ALLOCATE_SPC, ())
+    def _json(self, rows: Iterable[Row]) -> str:
+        return json.dumps([*map(self.record, rows)])
 
-    def _query(self) -> list[Any]:
-        name, wanted = self.method.name, self.pairs
-        if name == "1b1":
-            return [self.get(a, b) for a, b in self.course.steps(wanted)]
-        if name == "JSON":
-            objects = [{"a": a, "b": b} for a, b in wanted]
-            return self.run(json_statement("query"), (json.dumps(objects),))
-        if name == "SPC":
-            return self.run(QUERY_SPC, tuple(map(json.dumps, self.sets)))
-        self._check_variables()
+    def _create_at_once(self, rows: Sequence[Row]) -> object:
+        self._check_variables(rows)
+        return self.create_all(rows)
+
+    def _create_in_chunks(self, rows: Sequence[Row]) -> None:
+        size = max(1, self._variables // self._width)
+        for start in range(0, len(rows), size):
+            self.create_all(rows[start : start + size])
+
+    def _select_all(self, wanted: Sequence[Pair]) -> list[Any]:
+        self._check_variables(wanted)
         return self.select(wanted)
 
-    def _check_variables(self) -> None:
-        needed = self.method.rows * self._width
+    def _check_variables(self, rows: Sequence[Row]) -> None:
+        needed = len(rows) * self._width
         if needed > self._variables:
             raise LimitReached(
                 f"{needed:,} parameters in one statement; this SQLite takes {self._variables:,}"

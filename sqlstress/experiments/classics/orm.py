@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import peewee
 
 from sqlstress.experiments.classics.methods_worker import Binding, Pair
 from sqlstress.targets.sqlite.drivers import Row
+
+if TYPE_CHECKING:
+    from sqlstress.report.case import Case
 
 
 class Sample(peewee.Model):
@@ -45,8 +47,8 @@ MODELS = (Sample, Result)
 class Orm(Binding):
     """Functions that write and query rows through Peewee's models."""
 
-    def __init__(self, connection: Any, *common: Any) -> None:
-        super().__init__(connection, *common)
+    def __init__(self, connection: Any, case: Case) -> None:
+        super().__init__(connection, case)
         self._database: peewee.SqliteDatabase = connection.database
         self._database.bind(MODELS)
         self._model: Any = Sample if self.method.phase == "insert" else Result
@@ -55,21 +57,14 @@ class Orm(Binding):
         cursor = self._database.execute_sql(statement, params)  # type: ignore[no-untyped-call]
         return list(cursor.fetchall())
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        with self._database.atomic():
-            yield
+    def creation(self) -> Callable[[Row], object]:
+        return lambda row: self._model.create(**self.record(row))
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        return self.objects()
+    def create_all(self, rows: Sequence[Row]) -> object:
+        return self._model.insert_many(map(self.record, rows)).execute()
 
-    def creation(self) -> Callable[[dict[str, Any]], object]:
-        return lambda row: self._model.create(**row)
-
-    def create_all(self, rows: Sequence[dict[str, Any]]) -> object:
-        return self._model.insert_many(rows).execute()
-
-    def get(self, a: int, b: int) -> Result | None:
+    def get(self, pair: Pair) -> Result | None:
+        a, b = pair
         return Result.get_or_none((Result.a == a) & (Result.b == b))
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:

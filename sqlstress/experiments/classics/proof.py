@@ -1,15 +1,12 @@
 """Checks that a table has all acknowledged rows and no other rows, as pure functions.
 
-A writer is a worker, or the parent process that prepared the table. Each writer writes a list of rows in
-order. So the table must have the beginning of the list: every acknowledged row. A step is a transaction: if a
-worker died during a step, the table has all rows of this step or none. The place of a row is its index in the
-concatenated lists of all writers.
+The rows that a worker must have left follow from its completed steps (steps.py). A worker that died may have
+completed one more step, so there are two lists of rows that it may have left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
@@ -17,81 +14,44 @@ from sqlstress.experiments.classics.keys_worker import ASCENDING, SIZE
 from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
-Placed = tuple[Any, int | None]
-"""Row with its place. The place is None if the row should not exist."""
-Named = Callable[[int], str]
-"""Function that returns the name of a row from the row's place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
-    """Rows that a writer had to write, and the number of rows whose commit was acknowledged."""
-
-    writer: str
-    """Name of the writer."""
-    places: range
-    """Indexes of the writer's rows among all rows of the case."""
-    acknowledged: int
-    """Number of acknowledged rows. They are the first rows of `places`."""
-    step: int = 0
-    """Number of rows in the step during which the writer died; 0 if the writer did not die."""
-
-    def objections(self, counts: bytearray, named: Named) -> Iterator[str]:
-        """Yield a text for each acknowledged row that is missing, and each other row that is present.
-
-        `counts` has, for each place, how often its row is in the table. The rows of a dead writer's last step
-        may all be present.
-        """
-        for place in self.places[: self.acknowledged]:
-            if not counts[place]:
-                yield f"{named(place)}, acknowledged to {self.writer}, is gone"
-        later = self.places[self.acknowledged :]
-        present = [place for place in later if counts[place]]
-        # A step is a transaction, so the table has all rows of a dead writer's last step, or none.
-        if present and present != [*later[: self.step]]:
-            for place in present:
-                yield f"{named(place)} was not acknowledged to {self.writer}"
-
-
-def preparation(rows: int) -> Acknowledged:
-    """Return the rows that the parent process wrote before the workers started: places 0 to `rows` - 1."""
-    return Acknowledged("the preparation", range(rows), rows)
+Tables = Sequence[Sequence[Any]]
+"""Lists of rows that a worker may have left: one list, or two if the worker died."""
 
 
 def check_rows(
-    name: str,
-    rows: Iterable[Placed],
-    writers: Sequence[Acknowledged],
-    named: Named,
-    described: Callable[[Any], str] = repr,
+    name: str, rows: Iterable[Any], workers: Iterable[Tables], described: Callable[[Any], str] = repr
 ) -> Check:
-    """Check that a table has each acknowledged row once, and no other rows.
+    """Check that a table has each row that the workers left once, and no other rows.
 
-    `name` is the name of the check. `named` names a row by its place, `described` a row of the table.
+    `name` is the name of the check. `described` returns the text of a row.
     """
     tally = CheckCounter(name)
-    counts = bytearray(max((writer.places.stop for writer in writers), default=0))
-    for row, place in rows:
+    expected = [*workers]
+    is_stored = dict.fromkeys(chain.from_iterable(chain.from_iterable(expected)), False)
+    for row in rows:
         tally.checked += 1
-        if place is None or place >= len(counts):
+        if row not in is_stored:
             tally.problem(f"{described(row):.80} should not be there")
-        elif counts[place]:
+        elif is_stored[row]:
             tally.problem(f"{described(row):.80} is there twice")
         else:
-            counts[place] = 1
-    for writer in writers:
-        for text in writer.objections(counts, named):
+            is_stored[row] = True
+    for tables in expected:
+        for text in min((_objections(table, tables, is_stored, described) for table in tables), key=len):
             tally.problem(text)
     return tally.check()
 
 
-def check_list(
-    name: str, rows: Iterable[Any], expected: Sequence[Any], writers: Sequence[Acknowledged]
-) -> Check:
-    """Check that a table has each acknowledged row of the list `expected` once, and no other rows."""
-    places = {row: place for place, row in enumerate(expected)}
-    placed = ((row, places.get(row)) for row in rows)
-    return check_rows(name, placed, writers, lambda place: f"{expected[place]!r:.80}")
+def _objections(
+    table: Sequence[Any], tables: Tables, is_stored: dict[Any, bool], described: Callable[[Any], str]
+) -> list[str]:
+    """Return a text for each row of `table` that is missing, and each row of the other tables."""
+    texts = [f"{described(row):.80}, which was acknowledged, is gone" for row in table if not is_stored[row]]
+    if len(tables) > 1:
+        rows = {*table}
+        others = (row for row in chain.from_iterable(tables) if row not in rows and is_stored[row])
+        texts += [f"{described(row):.80} was not acknowledged" for row in dict.fromkeys(others)]
+    return texts
 
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
@@ -121,10 +81,10 @@ def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Che
     return tally.check()
 
 
-def _fits(one: Any, id_type: str) -> bool:
+def _fits(pick_id: Any, id_type: str) -> bool:
     if id_type == "int":
-        return isinstance(one, int)
-    return isinstance(one, bytes) and len(one) == SIZE
+        return isinstance(pick_id, int)
+    return isinstance(pick_id, bytes) and len(pick_id) == SIZE
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
@@ -139,6 +99,6 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
         latest = max(numbers, default=latest)
 
 
-def short_id(one: Any) -> str:
+def short_id(value: Any) -> str:
     """Return an id, or any value that a table has instead of an id, as text of at most 40 characters."""
-    return one.hex()[:40] if isinstance(one, bytes) else f"{one!r:.40}"
+    return value.hex()[:40] if isinstance(value, bytes) else f"{value!r:.40}"

@@ -33,7 +33,6 @@ from sqlstress.experiments.classics.findings import (
     keys,
     methods,
     row_rates,
-    setting_name,
     space_figure,
     times_of,
     total_ns,
@@ -342,12 +341,12 @@ def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
 
 
 def _times(row: case_table.Row) -> CycleTimes | None:
-    return times_of(row.run.case, row.trial) if row.trial else None
+    return times_of(row.trial) if row.trial else None
 
 
 def _done(row: case_table.Row) -> str | None:
     """Return the number of completed cycles of a run that was stopped by the time-out; else None."""
-    if row.trial is None or row.trial.outcome == DONE or row.run.case.concurrency > 1:
+    if row.trial is None or row.trial.outcome == DONE:
         return None
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 
@@ -357,7 +356,7 @@ def _total(row: case_table.Row) -> str | None:
         return case_table.FAILED
     if row.trial.outcome != DONE:
         return "TIMEOUT"
-    return case_table.marked_cell(row.run, ms_cell(total_ns(row.run.case, row.trial)), cycle_rates(row.run))
+    return case_table.marked_cell(row.run, ms_cell(total_ns(row.trial)), cycle_rates(row.run))
 
 
 def _slowest_cycle(row: case_table.Row) -> str | None:
@@ -365,7 +364,7 @@ def _slowest_cycle(row: case_table.Row) -> str | None:
     return whole_cell(times.slowest) if times and times.slowest else None
 
 
-SETTING: Column[case_table.Row] = Column("setting", align="left", cell=lambda row: setting_name(row.run))
+SETTING: Column[case_table.Row] = Column("setting", align="left", cell=lambda row: setting_of(row.run.case))
 SLOWEST: tuple[Column[case_table.Row], ...] = (
     Column(
         "slowest ms",
@@ -378,7 +377,7 @@ CYCLE_COLUMNS: tuple[Column[case_table.Row], ...] = (
     Column("cycles done", cell=_done),
     Column(
         "statements ms",
-        cell=_ms(lambda times: sum(times.statements)),
+        cell=_ms(lambda times: sum(times.cycles)),
         meaning="statements: the inserts and deletes of all cycles, including commits if each row has "
         "its own",
     ),
@@ -396,7 +395,6 @@ CYCLE_COLUMNS: tuple[Column[case_table.Row], ...] = (
 )
 _SETTINGS = {
     "tx": "one transaction over the whole run",
-    "cycle": "one transaction per cycle",
     "off": "no automatic checkpoints",
 }
 """Meanings of the words in the name of a setting."""
@@ -411,8 +409,6 @@ def _setting_legend(group: Group) -> Iterator[str]:
 
 def _cycle_legend(group: Group) -> Iterator[str]:
     """Yield clauses of the legend: what times include, the spread, and the check of the data."""
-    if any(run.case.spec.transaction == "cycle" for run in group.runs):
-        yield "the time of a cycle includes its BEGIN and COMMIT"
     yield from case_table.spread_legend(group, "total")
     yield from verified_legend(group, "the table holds what the last acknowledged commit left")
 
@@ -437,7 +433,7 @@ class CyclesShown(ClassicShown):
                 "{letter} total ms",
                 ("{letter}", "total ms"),
                 "total: time of all cycles",
-                case_table.run_cell(lambda run, trial: ms_cell(total_ns(run.case, trial))),
+                case_table.run_cell(lambda run, trial: ms_cell(total_ns(trial))),
             ),
             *map(case_table.comparison_figure, SLOWEST),
         ),
@@ -462,8 +458,8 @@ class CyclesShown(ClassicShown):
         """Yield a plot with the time of each cycle: a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
-            if times := times_of(run.case, trial):
-                data += _traces(name(setting_name(run)), times, number)
+            if times := times_of(trial):
+                data += _traces(name(setting_of(run.case)), times, number)
         if data:
             note = "The time of each cycle. Diamonds: a checkpoint was seen in it."
             axes = {"xaxis": axis("cycle", whole=True), "yaxis": axis("ms", type="log")}
@@ -471,7 +467,7 @@ class CyclesShown(ClassicShown):
 
     def rate(self, run: Run) -> float | None:
         trial = run.valid_median_trial()
-        total = total_ns(run.case, trial) if trial else 0
+        total = total_ns(trial) if trial else 0
         return NS_PER_S * run.case.spec.cycles / total if total > 0 else None
 
 

@@ -8,39 +8,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from sqlstress.engine.ordered import OperationLedger, shared_words
 from sqlstress.engine.proofs import ProvenWork, examined, reading_checks
 from sqlstress.engine.protocols import Outcome
-from sqlstress.experiments.classics.cycles_worker import DEFINITION, committed
-from sqlstress.experiments.classics.keys_worker import MAKERS, picked_by, users_of
-from sqlstress.experiments.classics.methods_worker import (
-    PATH,
-    PENDING,
-    SCHEMA,
-    VALUE,
-    pair_at,
-    pair_place,
-    pairs_below,
-    sample_place,
-)
-from sqlstress.experiments.classics.proof import (
-    Acknowledged,
-    Placed,
-    check_ids,
-    check_list,
-    check_rows,
-    preparation,
-    short_id,
-)
-from sqlstress.experiments.classics.spec import Method, Picks
+from sqlstress.experiments.classics import cycles_worker, keys_worker, methods_worker
+from sqlstress.experiments.classics.keys_worker import MAKERS
+from sqlstress.experiments.classics.methods_worker import PATH, SCHEMA, VALUE, value
+from sqlstress.experiments.classics.proof import check_ids, check_rows, short_id
+from sqlstress.experiments.classics.spec import Cycling, Method, Picks
+from sqlstress.experiments.classics.steps import Step, possible_tables
 from sqlstress.report import Check, Trial
 from sqlstress.report.case import Case
 from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse, with_pulses
-from sqlstress.system.sharing import shared_array
 from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
@@ -59,9 +42,14 @@ class ClassicWork(ProvenWork):
         self._words = shared_words(case.concurrency)
         self.shared: tuple[Any, ...] = (self._words,)
 
-    def steps_done(self, outcome: Outcome) -> int:
-        """Return the number of acknowledged steps of a worker."""
-        return OperationLedger(self._words, outcome.worker).acknowledged()
+    def steps_of(self, worker: int) -> Iterator[Step]:
+        """Yield the steps that a worker runs."""
+        raise NotImplementedError
+
+    def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
+        """Return the lists of rows that a worker may have left, in the order of insertion."""
+        done = OperationLedger(self._words, outcome.worker).acknowledged()
+        return possible_tables(with_pulses(self.steps_of(outcome.worker), pulse), done, outcome.died)
 
     def rows(self, query: str, pulse: Pulse) -> Iterator[Row]:
         """Yield the rows of a query."""
@@ -79,6 +67,11 @@ class ClassicWork(ProvenWork):
         return tally.check()
 
 
+def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
+    """Return tables with ids: SQLite assigns the ids of an empty table from 1, in the order of insertion."""
+    return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
+
+
 # Methods.
 
 
@@ -93,12 +86,13 @@ class MethodsWork(ClassicWork):
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.method: Method = case.spec
-        self._written = shared_array("q", 1)
-        self.shared = (self._words, self._written)
         (self._path,) = place.paths
         known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
         self._samples = known[self.method.phase]
         """Number of samples in the file before the worker starts."""
+
+    def steps_of(self, worker: int) -> Iterator[Step]:
+        return methods_worker.steps_of(self.case)
 
     def create(self, pulse: Pulse) -> None:
         """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
@@ -131,47 +125,28 @@ class MethodsWork(ClassicWork):
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file, of both tables, and of the answers to queries."""
-        written = [self._acknowledged(outcome) for outcome in outcomes if self.method.phase != "query"]
-        samples, results = [preparation(self._samples)], written
+        (outcome,) = outcomes
+        samples = [[(PATH.format(number),) for number in range(self._samples)]]
+        results: list[list[Row]] = [[]]
         if self.method.phase == "insert":
-            samples, results = written, []
-        elif self.method.phase == "query":
-            results = [preparation(pairs_below(self._samples, self._samples))]
+            samples = self.tables(outcome, pulse)
+        elif self.method.phase == "allocate":
+            results = self.tables(outcome, pulse)
+        else:
+            pairs = methods_worker.pairs(self._samples)
+            results = [[(a, b, value(a, b, self.case.seed)) for a, b in pairs]]
+        stored_samples = self.rows("SELECT id, path FROM sample", pulse)
+        stored_results = self.rows("SELECT a_id, b_id, val FROM result", pulse)
         found = [
             *self.sound(pulse),
             examined("foreign keys", lambda: self.foreign_keys("result", pulse)),
-            examined("samples", lambda: self._check_samples(samples, pulse)),
-            examined("results", lambda: self._check_results(results, pulse)),
+            examined("samples", lambda: check_rows("samples", stored_samples, [numbered(samples)])),
+            examined("results", lambda: check_rows("results", stored_results, [results])),
         ]
         if self.method.phase == "query":
             found += reading_checks(outcomes)
         # Checks of tables that are empty in this phase are skipped, and not reported.
         return (check for check in found if check.status != "skipped")
-
-    def _acknowledged(self, outcome: Outcome) -> Acknowledged:
-        rows = self.method.rows
-        if self.steps_done(outcome):
-            return Acknowledged("worker 1", range(rows), rows)
-        if self.method.name == "1b1" and not self.method.transaction:
-            return Acknowledged("worker 1", range(rows), self._written[0], int(outcome.died))
-        return Acknowledged("worker 1", range(rows), 0, rows if outcome.died else 0)
-
-    def _check_samples(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
-        rows = self.rows("SELECT id, path FROM sample", pulse)
-        # SQLite assigns the ids from 1, in the order of insertion.
-        placed = ((row, place if (place := sample_place(row[1])) == row[0] - 1 else None) for row in rows)
-        return check_rows("samples", placed, writers, PATH.format)
-
-    def _check_results(self, writers: Sequence[Acknowledged], pulse: Pulse) -> Check:
-        right: object = PENDING
-        if self.method.phase == "query":
-            right = VALUE.format(a="a_id", b="b_id", seed=self.case.seed)
-        rows = self.rows(f"SELECT a_id, b_id, val, val IS {right} FROM result", pulse)
-        placed = (
-            ((a, b, stored), pair_place(a, b, self._samples) if is_right else None)
-            for a, b, stored, is_right in rows
-        )
-        return check_rows("results", placed, writers, lambda place: str(pair_at(place, self._samples)))
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
@@ -270,17 +245,25 @@ class KeysWork(ClassicWork):
                 )
             connection.rows("COMMIT")
 
+    def steps_of(self, worker: int) -> Iterator[Step]:
+        return keys_worker.steps_of(self.case, worker)
+
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file, of each table, and of the ids of picks."""
-        plan = KeysPlan(self.case)
-        for outcome in outcomes:
-            plan.add(outcome, self.steps_done(outcome), pulse)
+        tables = [self.tables(outcome, pulse) for outcome in outcomes]
+        ids: dict[Any, Any] = {}
         yield from self.sound(pulse)
         yield examined("users and items", lambda: self._check_lists(pulse))
-        yield examined("picks", lambda: self._check_picks(plan, pulse))
+        yield examined(
+            "picks", lambda: check_rows("picks", self._stored_picks(ids, pulse), tables, pick_name)
+        )
         yield examined("foreign keys", lambda: self.foreign_keys("picks", pulse))
         if self.picks.own_id:
-            yield check_ids(plan.ids(), self.picks.id_type)
+            by_worker = (
+                [[ids[pick] for pick in step.rows if pick in ids] for step in self.steps_of(outcome.worker)]
+                for outcome in outcomes
+            )
+            yield check_ids(by_worker, self.picks.id_type)
 
     def _check_lists(self, pulse: Pulse) -> Check:
         stored = (
@@ -289,27 +272,26 @@ class KeysWork(ClassicWork):
             for row in self.rows(f"SELECT * FROM {name} NOT INDEXED", pulse)
         )
         expected = [(name, *row) for name, rows in self._made.items() for row in rows]
-        return check_list("users and items", stored, expected, [preparation(len(expected))])
+        return check_rows("users and items", stored, [[expected]])
 
-    def _check_picks(self, plan: KeysPlan, pulse: Pulse) -> Check:
-        """Check every pick, as stored in the table and not in an index."""
+    def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
+        """Yield every pick, or the description of a wrong row; enter the ids of picks in `ids`.
+
+        The picks are read from the table and not from an index.
+        """
         users, items = (
             {row[0]: number for number, row in enumerate(self._made[name])} for name in ("users", "items")
         )
         pick_id = "id" if self.picks.own_id else "NULL"
         intact = as_inserted(self.picks, self._span())
         query = f"SELECT {pick_id}, user, item, {intact} FROM picks NOT INDEXED"
-
-        def placed() -> Iterator[Placed]:
-            for own_id, user, item, is_intact in self.rows(query, pulse):
-                pick = users.get(user), items.get(item)
-                place = plan.places.get(pick)
-                if place is not None:
-                    plan.ids_by_place[place] = own_id
-                name = f"a pick of {short_id(item)} by {short_id(user)}, which do not both exist,"
-                yield name if None in pick else pick_name(pick), place if is_intact else None
-
-        return check_rows("picks", placed(), plan.writers, lambda place: pick_name(plan.picks[place]), str)
+        for own_id, user, item, is_intact in self.rows(query, pulse):
+            if user not in users or item not in items:
+                yield f"a pick of {short_id(item)} by {short_id(user)}, which do not both exist,"
+                continue
+            pick = users[user], items[item]
+            ids[pick] = own_id
+            yield pick if is_intact else f"{pick_name(pick)} with other values"
 
     def _span(self) -> tuple[int, int] | None:
         """Return the times before and after all inserts, in s since 1970; None if the clock was changed."""
@@ -326,54 +308,16 @@ class KeysWork(ClassicWork):
         return replace(trial, space=self.place.space(pulse))
 
 
-Pick = tuple[int | None, int | None]
-"""Numbers of a user and an item, from 0; None if the user or the item does not exist."""
+Pick = tuple[int, int]
+"""Numbers of a user and an item, from 0."""
 
 
-def pick_name(pick: Pick) -> str:
+def pick_name(pick: Pick | str) -> str:
+    """Return the name of a pick; a description is returned unchanged."""
+    if isinstance(pick, str):
+        return pick
     user, item = pick
     return f"user {user}'s pick of item {item}"
-
-
-class KeysPlan:
-    """Picks that the workers had to insert, in order, and the ids of the stored picks."""
-
-    def __init__(self, case: Case) -> None:
-        self.picks: list[Pick] = []
-        self.places: dict[Pick, int] = {}
-        """Index of each pick in `picks`."""
-        self.writers: list[Acknowledged] = []
-        self.ids_by_place: dict[int, Any] = {}
-        """Ids of the stored picks, by index in `picks`."""
-        self._case = case
-        self._transactions: list[list[range]] = []
-        """Indexes in `picks` of each transaction's picks, by worker."""
-
-    def add(self, outcome: Outcome, done: int, pulse: Pulse) -> None:
-        """Add the picks of a worker with `done` acknowledged transactions."""
-        users = users_of(self._case, outcome.worker)
-        done = done if outcome.died else len(users)
-        transactions = []
-        # A worker that died may have committed another transaction, which was not acknowledged.
-        for user in with_pulses(users[: done + 1], pulse):
-            begin = len(self.picks)
-            self.picks += [(user, item) for item in picked_by(self._case, user)]
-            transactions.append(range(begin, len(self.picks)))
-            self.places.update((self.picks[place], place) for place in transactions[-1])
-        acknowledged = sum(map(len, transactions[:done]))
-        places = range(transactions[0].start if transactions else 0, len(self.picks))
-        self.writers.append(
-            Acknowledged(f"worker {outcome.worker}", places, acknowledged, len(places) - acknowledged)
-        )
-        self._transactions.append(transactions)
-
-    def ids(self) -> Iterator[list[list[Any]]]:
-        """Yield the ids of each worker's stored picks, by transaction."""
-        for transactions in self._transactions:
-            yield [
-                [self.ids_by_place[place] for place in places if place in self.ids_by_place]
-                for places in transactions
-            ]
 
 
 # Cycles.
@@ -382,29 +326,19 @@ class KeysPlan:
 class CyclesWork(ClassicWork):
     """Work of cycles: a file with a table, which must have the rows of the last acknowledged commit."""
 
+    def steps_of(self, worker: int) -> Iterator[Step]:
+        cycling: Cycling = self.case.spec
+        cycles = range(1, cycling.cycles + 1)
+        return chain.from_iterable(cycles_worker.steps_of(cycling, cycle, self.salt) for cycle in cycles)
+
     def create(self, pulse: Pulse) -> None:
         """Create the table. No connection stays open, so that the first cycle starts without a WAL."""
-        self.place.create_tables((DEFINITION,), pulse)
+        self.place.create_tables((cycles_worker.DEFINITION,), pulse)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         """Yield the checks of the file and of its table."""
-        yield from self.sound(pulse)
-        yield examined("last commit", lambda: self._check_table(outcomes, pulse))
-
-    def _check_table(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Check:
-        """Check the table against the worker's acknowledged steps; a dead worker may have done one more."""
         (outcome,) = outcomes
-        done = self.steps_done(outcome)
-        stored = [*self.rows("SELECT id, value FROM t1", pulse)]
-        states = (
-            committed(self.case.spec, self.salt, steps) for steps in range(done, done + 1 + outcome.died)
-        )
-        # SQLite assigns ids from 1 in an empty table.
-        expected = nearest(stored, ([*enumerate(values, 1)] for values in states))
-        writers = [Acknowledged("the worker", range(len(expected)), len(expected))]
-        return check_list("last commit", stored, expected, writers)
-
-
-def nearest(rows: Sequence[Row], states: Iterable[list[Row]]) -> list[Row]:
-    """Return the item of `states` that differs from `rows`, the rows of a table, in the fewest rows."""
-    return min(states, key=lambda state: len({*rows} ^ {*state}))
+        tables = numbered(self.tables(outcome, pulse))
+        stored = self.rows("SELECT id, value FROM t1", pulse)
+        yield from self.sound(pulse)
+        yield examined("last commit", lambda: check_rows("last commit", stored, [tables]))

@@ -1,4 +1,4 @@
-"""The pages of a database file, read without SQLite: the header, the free list and the b-trees.
+"""The b-tree pages of a database file, read without SQLite.
 
 This module measures the space of b-trees if an SQLite library lacks the table dbstat.
 
@@ -9,7 +9,6 @@ Source: https://www.sqlite.org/fileformat2.html
 
 from __future__ import annotations
 
-import os
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,25 +80,19 @@ def tree_space(tree: Tree, pages: Iterable[BtreePage]) -> TreeSpace:
     )
 
 
-# The header, the free list, and the pages in use.
-
-
 HEADER = 100
 """Size of the file header, in bytes. Page 1 begins with the file header, followed by the page header."""
 MAGIC = b"SQLite format 3\0"
-_LOCK_BYTE = 1 << 30
-_LEAST_USABLE = 480
-_POINTER = 5
-"""Size of an entry of a pointer map page, in bytes."""
 
 
 class PageFile:
-    """Pages of a database file. A page can be claimed (marked as used) only once, so no loop is endless.
+    """Pages of a database file. A page can be taken only once, so no walk is endless.
 
-    All methods raise DamagedFile.
+    SQLite's own check of the file comes first, so the content of pages is not checked again.
     """
 
     def __init__(self, file: BinaryIO) -> None:
+        """Read the file header. Raises DamagedFile."""
         self._file = file
         header = file.read(HEADER)
         if len(header) < HEADER or not header.startswith(MAGIC):
@@ -109,57 +102,18 @@ class PageFile:
         """Size of a page, in bytes."""
         self.usable = self.page_size - reserved
         """Size of the part of each page that SQLite uses, in bytes."""
-        if self.page_size < 512 or self.page_size & (self.page_size - 1) or self.usable < _LEAST_USABLE:
-            raise DamagedFile(f"its header says {self.page_size} bytes a page, of them {reserved} reserved")
-        in_file = file.seek(0, os.SEEK_END) // self.page_size
-        # Versions of SQLite before 3.7.0 do not update the page count, and do not mark it as valid.
-        count = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
-        if count > in_file:
-            raise DamagedFile(f"it should have {count} pages and has {in_file}")
-        self.page_count = count or in_file
-        """Number of pages of the database."""
-        self._taken = bytearray(self.page_count + 1)
-        self._taken[0] = True  # Page numbers start at 1.
-        lock_page = _LOCK_BYTE // self.page_size + 1
-        if lock_page <= self.page_count:
-            self.claim(lock_page)
-        if header[52:56] != bytes(4):  # With auto_vacuum there are pointer map pages.
-            for number in range(2, self.page_count + 1, self.usable // _POINTER + 1):
-                self.claim(number + 1 if number == lock_page else number)
-        self._claim_free_list(*struct.unpack_from(">II", header, 32))
-
-    def _claim_free_list(self, trunk: int, count: int) -> None:
-        claimed = 0
-        while trunk:
-            data = self.take(trunk)
-            number, (trunk, leaves) = trunk, struct.unpack_from(">II", data)
-            if leaves > self.usable // 4 - 2:
-                raise DamagedFile(f"page {number} of its free list says that it leads to {leaves} pages")
-            for leaf in struct.unpack_from(f">{leaves}I", data, 8):
-                self.claim(leaf)
-            claimed += 1 + leaves
-        if claimed != count:
-            raise DamagedFile(f"its free list should have {count} pages and has {claimed}")
-
-    def claim(self, number: int) -> None:
-        """Mark a page as used. Raises DamagedFile if the page is already marked or does not exist."""
-        if not 1 <= number <= self.page_count:
-            raise DamagedFile(f"something leads to page {number}, and there are {self.page_count}")
-        if self._taken[number]:
-            raise DamagedFile(f"page {number} has two uses")
-        self._taken[number] = True
+        self._taken: set[int] = set()
 
     def take(self, number: int) -> bytes:
-        """Claim a page and return its content."""
-        self.claim(number)
-        self._file.seek((number - 1) * self.page_size)
-        return self._file.read(self.page_size)
-
-    def check_all_taken(self) -> None:
-        """Raise DamagedFile if a page was never claimed: it is neither used nor free."""
-        lost = self._taken.count(False)
-        if lost:
-            raise DamagedFile(f"{lost} of its {self.page_count} pages are neither used nor free")
+        """Return the content of a page. Raises DamagedFile if the page was taken, or does not exist."""
+        if number in self._taken:
+            raise DamagedFile(f"page {number} has two uses")
+        self._taken.add(number)
+        self._file.seek(max(0, number - 1) * self.page_size)
+        content = self._file.read(self.page_size)
+        if number < 1 or len(content) < self.page_size:
+            raise DamagedFile(f"page {number} does not exist")
+        return content
 
 
 # The walk through the pages of the b-trees.
@@ -171,15 +125,10 @@ _PAGE_HEADER = struct.Struct(">BHHHB")
 
 
 def measure_trees(path: Path, trees: tuple[Tree, ...]) -> tuple[TreeSpace, ...]:
-    """Return the space that each b-tree takes. Raises DamagedFile if a page is neither used nor free.
-
-    Also raises OSError.
-    """
+    """Return the space that each b-tree takes. Raises DamagedFile and OSError."""
     with path.open("rb") as file:
         database = PageFile(file)
-        spaces = tuple(tree_space(tree, pages(database, tree)) for tree in trees)
-        database.check_all_taken()
-        return spaces
+        return tuple(tree_space(tree, pages(database, tree)) for tree in trees)
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
@@ -231,9 +180,6 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
             raise DamagedFile(f"page {number} has free blocks that overlap")
         unused += size
         free_block = next_block
-    is_ordered = pointers_end <= content <= min(offsets, default=content)
-    if not is_ordered or pointers_end + payload + unused > file.usable:
-        raise DamagedFile(f"page {number} holds more than a page can")
     return BtreePage(number, kind, cells, payload, unused, False), children, overflows
 
 

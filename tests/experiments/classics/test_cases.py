@@ -15,7 +15,6 @@ from sqlstress.experiments.classics.spec import (
     ID_TYPES,
     SCHEMAS,
     SETTINGS,
-    USUAL_TYPES,
     Cycling,
     Picks,
     setting_of,
@@ -157,10 +156,10 @@ def keys_cases(**given: Any) -> tuple[Case, ...]:
     return cases_of({"seed": "1"} | {name.replace("_", "-"): given[name] for name in given}, "keys")
 
 
-def test_default_options_select_two_schemas_and_the_usual_types() -> None:
+def test_default_options_select_two_schemas_and_all_types() -> None:
     cases = keys_cases()
     schemas = ("id-rowid", "no-key")
-    loads = [Picks(schema, id_type, users=150) for schema in schemas for id_type in USUAL_TYPES]
+    loads = [Picks(schema, id_type, users=150) for schema in schemas for id_type in ID_TYPES]
     settings = Settings(synchronous="normal", pragmas=(("foreign_keys", "on"),))
     assert [case.spec for case in cases] == loads
     assert {(case.workload, case.concurrency, case.settings) for case in cases} == {("keys", 4, settings)}
@@ -263,7 +262,7 @@ def test_wal_autocheckpoint_applies_to_settings_with_checkpoints() -> None:
 
 def test_options_of_cycles_set_their_case_fields() -> None:
     (case,) = cycles_cases(
-        settings="wal-cycle", cycles="7", rows="3", timeout="5s", synchronous="normal",
+        settings="wal-tx", cycles="7", rows="3", timeout="5s", synchronous="normal",
         fullfsync="on", wal_autocheckpoint="9", page_size="8192", cache_size="-4000", mmap_size="65536",
         pragma=("temp_store=memory",), busy_timeout="1s", driver="apsw", verify="full",
         repeat="2", seed="9",
@@ -277,7 +276,7 @@ def test_options_of_cycles_set_their_case_fields() -> None:
         seed=9,
         verify="full",
         settings=Settings("wal", "normal", True, 9, 8192, -4000, 65536, (("temp_store", "memory"),), 1000),
-        spec=Cycling(7, 3, "cycle", 5.0),
+        spec=Cycling(7, 3, "run", 5.0),
     )
 
 

@@ -217,7 +217,7 @@ def test_noisy_types_are_chosen_by_stable_traits_and_listed_as_unclear() -> None
     known = advice(*runs, noise=0.1)["no-key"]
     assert (known["chosen"], known["dated"]) == ("uuid7", True)
     assert known["cost"].unclear
-    assert known["unclear"] == ("ulid-monotonic", "ulid")
+    assert known["unclear"] == ("ulid",)
     assert facts(*runs, noise=0.1)["cannot-tell"]["noise"]
     for seed in range(40):
         noisy_ones = [several(each, 0.08, seed=str(seed)) for each in runs]
@@ -233,9 +233,7 @@ def test_equal_types_are_rarely_reported_as_different() -> None:
 
 
 def test_standard_type_is_recommended_unless_another_is_clearly_better() -> None:
-    assert (
-        type_of(advice_on_types(uuid4=10.0, ulid=5.0, ulid_monotonic=5.1, uuid7=5.1, noise=0.002)) == "uuid7"
-    )
+    assert type_of(advice_on_types(uuid4=10.0, ulid=5.0, uuid7=5.1, noise=0.002)) == "uuid7"
     assert type_of(advice_on_types(uuid4=10.0, ulid=5.0, uuid7=6.9)) == "ulid"
     assert type_of(advice_on_types(uuid4=5.0, ulid=7.0, uuid7=7.0)) is None
     assert not advice_on_types(int=9.0, uuid4=6.0, ulid=5.0)["int_cost"]
@@ -426,35 +424,17 @@ def test_checkpoints_of_any_period_are_seen(commits: int, checkpoint_at: int, cy
         assert set(cycles_with_checkpoint(*looks)) <= set(done)
 
 
-def test_cycle_time_includes_its_own_transaction() -> None:
-    measured = trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7]))
-    of_cycle = times_of(cycles_run("wal", "cycle").case, measured)
-    of_run = times_of(cycles_run("wal", "cycles_run").case, measured)
-    assert of_cycle
-    assert of_run
-    assert of_cycle.cycles == (105, 13)
-    assert of_run.cycles == (5, 6)
-    assert of_cycle.total == of_run.total == 118
-    assert (sum(of_run.statements), sum(of_run.bounds)) == (11, 107)
-
-
-def test_report_with_several_processes_shows_no_cycles() -> None:
-    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, {91: 99.0})), *ROW_BY_ROW)
-    together = cycles_run("wal", "none", measured, concurrency=2)
-    assert times_of(together.case, measured) is None
-    assert "checkpoint" not in facts(together)
+def test_total_includes_begin_and_commit() -> None:
+    times = times_of(trial(series_of(STATEMENTS, [5, 6]), series_of(BEGIN_AND_COMMIT, [100, 7])))
+    assert times
+    assert (times.cycles, sum(times.bounds), times.total) == ((5, 6), 107, 118)
 
 
 def test_first_cycle_is_no_spike() -> None:
-    slowest = [
-        times_of(cycles_run("wal", "none").case, trial(series_of(STATEMENTS, cycles)))
-        for cycles in ([1000, 3, 4], [1000])
-    ]
+    slowest = [times_of(trial(series_of(STATEMENTS, cycles))) for cycles in ([1000, 3, 4], [1000])]
     assert [times and times.slowest for times in slowest] == [3, None]
 
 
 def test_no_figures_are_shown_for_trials_without_cycles() -> None:
-    case = cycles_run("wal", "none").case
-    assert times_of(case, trial()) is None
-    assert times_of(case, trial(series_of(STATEMENTS, []))) is None
-    assert times_of(case, trial(replace(series_of(STATEMENTS, [5]), worker=None))) is None
+    assert times_of(trial()) is None
+    assert times_of(trial(series_of(STATEMENTS, []))) is None

@@ -94,7 +94,7 @@ def test_user_picks_and_their_ids_are_one_transaction(begin: str, monkeypatch: p
     load = Picks("id-rowid", "uuid4", begin=begin)
     written: Any = Written()
     monkeypatch.setitem(worker.MAKERS, "uuid4", lambda: lambda: written.statements.append("made uuid4"))
-    worker.insertion(load, written, worker.rows_of(load))(worker.UserPicks(7, [1, 2], 1))
+    worker.insertion(load, written, worker.row_maker(load))([(1, 7, 1), (2, 7, 2)])
     each = ["made uuid4", "INSERT INTO picks (id, user, item) VALUES (?, ?, ?)"]
     assert written.statements == [f"BEGIN {begin}", *each, *each, "COMMIT"]
 
@@ -207,8 +207,6 @@ def test_library_without_unixepoch_gets_the_same_time() -> None:
 
 BLOBS = [id_type for id_type in ID_TYPES if id_type != "int"]
 NOW_NS = 1_689_379_200_123_456_789
-ORDERED: list[Callable[..., worker.Make]] = [worker.monotonic_ulid_maker, worker.uuid7_maker]
-
 clocks = st.lists(st.integers(NOW_NS - 10**10, NOW_NS + 10**10), min_size=2, max_size=60)
 """Answers of a system clock that may stop and may be set back."""
 
@@ -231,42 +229,13 @@ def test_ids_are_unique_and_ascend_if_their_type_guarantees_it(id_type: str) -> 
     assert ascends(made) == (id_type in worker.ASCENDING)
 
 
-@pytest.mark.parametrize("maker", ORDERED)
-@given(times_ns=clocks)
-def test_ids_keep_their_order_if_the_clock_stops_or_is_set_back(
-    maker: Callable[..., worker.Make], times_ns: list[int]
-) -> None:
-    make = maker(ticking(times_ns))
+@given(clocks)
+def test_uuid7_keeps_its_order_if_the_clock_stops_or_is_set_back(times_ns: list[int]) -> None:
+    make = worker.uuid7_maker(ticking(times_ns))
     made = [make() for _ in times_ns]
     assert ascends(made)
-    steady = worker.steady_ms(ticking(times_ns))
-    assert [int.from_bytes(blob[:6]) for blob in made] == [steady() for _ in times_ns]
-
-
-@given(clocks)
-def test_steady_clock_never_goes_back_and_follows_the_latest(times_ns: list[int]) -> None:
-    steady = worker.steady_ms(ticking(times_ns))
-    times_ms = [steady() for _ in times_ns]
-    assert times_ms == [max(times_ns[: place + 1]) // 1_000_000 for place in range(len(times_ns))]
-
-
-def test_within_a_millisecond_the_random_part_of_a_monotonic_ulid_is_incremented_by_one() -> None:
-    parts = iter([b"\x00" * 8 + b"\xff\xff", b"\x07" * 10])
-    times = [NOW_NS, NOW_NS + 1, NOW_NS + 2, NOW_NS + 1_000_000]
-    make = worker.monotonic_ulid_maker(ticking(times), lambda size: next(parts))
-    first, second, third, later = (make() for _ in times)
-    assert int.from_bytes(second) == int.from_bytes(first) + 1
-    assert int.from_bytes(third) == int.from_bytes(first) + 2
-    assert int.from_bytes(later[:6]) == int.from_bytes(first[:6]) + 1
-    assert later[6:] == b"\x07" * 10
-
-
-def test_monotonic_ulid_whose_random_part_overflows_is_refused_as_the_specification_asks() -> None:
-    make = worker.monotonic_ulid_maker(ticking([NOW_NS] * 3), lambda size: b"\xff" * (size - 1) + b"\xfe")
-    make()
-    assert make()[6:] == b"\xff" * 10
-    with pytest.raises(ValueError, match="exhausted"):
-        make()
+    latest_ms = [max(times_ns[: index + 1]) // 1_000_000 for index in range(len(times_ns))]
+    assert [int.from_bytes(blob[:6]) for blob in made] == latest_ms
 
 
 @pytest.mark.parametrize(("id_type", "version"), [("uuid4", 4), ("uuid7", 7)])
@@ -293,7 +262,7 @@ def test_uuid7_has_the_layout_of_rfc_9562() -> None:
 
 def test_two_processes_never_make_the_same_ones_of_the_same_moment() -> None:
     same = repeat(NOW_NS)
-    makers = [maker(lambda: next(same)) for maker in ORDERED for _ in range(2)]
+    makers = [worker.uuid7_maker(lambda: next(same)) for _ in range(2)]
     made = [make() for make in makers for _ in zip(range(1000), count())]
     assert len(set(made)) == len(made)
 

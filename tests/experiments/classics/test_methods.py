@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
-from array import array
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,15 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.classics import methods_worker as worker
 from sqlstress.experiments.classics import orm
 from sqlstress.experiments.classics.methods_worker import (
-    PATH,
     SCHEMA,
     VALUE,
-    CellCourse,
     LimitReached,
-    TimedOut,
     check_answer,
     objections,
-    pair_place,
     pairs,
-    pairs_below,
     queried_pairs,
     queried_sets,
     refusal,
-    sample_place,
     value,
 )
 from sqlstress.experiments.classics.orm import MODELS
@@ -44,7 +38,6 @@ from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import DRIVERS, Row, load_driver
-from tests.drawing import CHARACTERS
 from tests.drivers import WHOLE
 from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
 from tests.rows import mostly_thorough
@@ -73,7 +66,8 @@ def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_pa
     assert [found.outcome for found in ran.findings] == [DONE]
     assert verdict.status == "ok", verdict
     assert sum(totals.rows for totals in ran.totals) == case.spec.rows
-    assert [totals.operations for totals in ran.totals] == [{case.spec.phase: 1}]
+    kinds = Counter(step.kind for step in worker.steps_of(case))
+    assert [totals.operations for totals in ran.totals] == [kinds]
     assert {found.effective["journal_mode"] for found in ran.findings} == {case.settings.journal_mode}
     counted = {"insert": "samples", "allocate": "results", "query": "values read"}[case.spec.phase]
     assert {check.name: check.checked for check in verdict.checks}[counted] == case.spec.rows
@@ -82,7 +76,7 @@ def test_every_method_does_its_work(tricks: tuple[str, ...], driver: str, tmp_pa
 def test_bare_statements_equal_those_of_peewee() -> None:
     peewee.SqliteDatabase(":memory:").bind(MODELS)
     case = cell("query", "BLK", 12)
-    pairs = queried_pairs(case, queried_sets(case))
+    pairs = queried_pairs(case)
     for name, query in orm.FORMS.items():
         text, params = query(pairs).sql()
         assert (worker.query_statement(name, len(pairs)), [*chain.from_iterable(pairs)]) == (text, params)
@@ -261,31 +255,8 @@ def test_tables_are_those_that_peewee_creates_for_the_models() -> None:
 
 
 @given(st.integers(2, 40))
-def test_pairs_of_some_samples_have_the_places_from_0_on(samples: int) -> None:
-    found = list(pairs(samples))
-    assert [pair_place(a, b, samples) for a, b in found] == list(range(len(found)))
-    assert pairs_below(samples, samples) == len(found)
-    assert found == sorted((a, b) for a in range(1, samples + 1) for b in range(a + 1, samples + 1))
-
-
-@given(st.integers(-3, 45), st.integers(-3, 45), st.integers(2, 40))
-def test_pairs_that_are_not_of_two_samples_have_no_place(a: int, b: int, samples: int) -> None:
-    assert (pair_place(a, b, samples) is None) == (not 1 <= a < b <= samples)
-
-
-@given(st.integers(0, 10**7))
-def test_sample_has_the_place_that_its_path_says(place: int) -> None:
-    assert sample_place(PATH.format(place)) == place
-
-
-@given(
-    st.text(CHARACTERS)
-    | st.integers()
-    | st.none()
-    | st.sampled_from(["/dataset/1.mat", "/dataset/٣٣٣٣٣٣.mat"])
-)
-def test_any_other_path_has_no_place(path: object) -> None:
-    assert sample_place(path) is None
+def test_pairs_are_all_pairs_of_ids_in_order(samples: int) -> None:
+    assert list(pairs(samples)) == list(combinations(range(1, samples + 1), 2))
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000), st.integers(0, (1 << 32) - 1))
@@ -298,49 +269,23 @@ def test_sqlite_computes_the_value_that_python_expects(a: int, b: int, seed: int
 @given(st.sampled_from([1, 2, 12, 36, 100, 221]))
 def test_all_pairs_between_two_disjoint_sets_are_queried_once(scale: int) -> None:
     case = cell("query", "1b1", scale)
-    first, second = sets = queried_sets(case)
+    first, second = queried_sets(case)
     assert len({*first, *second}) == len(first) + len(second) == sum(case.spec.sets)
-    found = queried_pairs(case, sets)
+    found = queried_pairs(case)
     assert sorted(found) == sorted((min(a, b), max(a, b)) for a in first for b in second)
     assert len(found) == scale
 
 
 def test_pairs_follow_from_the_seed_in_random_order() -> None:
     cases = [cell("query", "1b1", 100, seed=seed) for seed in (1, 1, 2)]
-    one, again, different = (queried_pairs(case, queried_sets(case)) for case in cases)
+    one, again, different = (queried_pairs(case) for case in cases)
     assert one == again
     assert sorted(one) != sorted(different)
     first, second = queried_sets(cases[0])
     assert one != [(min(a, b), max(a, b)) for a in first for b in second]
 
 
-# The time limit, the refusals of SQLite, and the proof of an answer.
-
-
-def word() -> array[int]:
-    return array("q", [0])
-
-
-def test_late_steps_end_between_two_steps_and_are_counted() -> None:
-    acknowledged, done = word(), 0
-    course = CellCourse(0.05, acknowledged)
-    course.begin()
-    with pytest.raises(TimedOut):
-        for _ in course.steps(count()):
-            done += 1
-    assert acknowledged[0] == done > 0
-    assert course.is_late()
-
-
-def test_row_counts_once_its_successor_is_requested() -> None:
-    acknowledged = word()
-    course = CellCourse(60, acknowledged)
-    course.begin()
-    assert [acknowledged[0] for _ in course.steps("abc")] == [0, 1, 2]
-    assert acknowledged[0] == 3
-    assert list(course.steps("")) == []
-    assert acknowledged[0] == 0
-    assert not course.is_late()
+# The refusals of SQLite, and the proof of an answer.
 
 
 @pytest.mark.parametrize(
