@@ -20,17 +20,14 @@ from itertools import combinations
 from sqlstress.user_work.guards import guard_between
 from sqlstress.user_work.suspicions import (
     BEGINS_DEFERRED,
-    DELETE,
     EXPIRED,
     MIXED_VIEW,
     SKEW,
-    UPDATE,
     Suspicion,
-    Table,
-    TracedStatement,
     held_guards,
 )
 from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedStatement
 
 Statements = Sequence[TracedStatement]
 

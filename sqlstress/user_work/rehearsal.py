@@ -31,13 +31,13 @@ from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
-    TracedStatement,
     copies,
     stale_copies,
     suspicions,
     unchanged_columns,
     without,
 )
+from sqlstress.user_work.traced_statements import TracedStatement
 from sqlstress.user_work.tracing import Tracer
 
 if TYPE_CHECKING:

@@ -18,12 +18,21 @@ Such a write is recognised as safe in these cases:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.user_work.dependence import may_depend
-from sqlstress.user_work.guards import Call, guard_between
-from sqlstress.user_work.touched import KeyValue, Row, conditions, parse_change, parse_sets
+from sqlstress.user_work.guards import guard_between
+from sqlstress.user_work.touched import KeyValue, conditions, parse_change, parse_sets
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
 
 STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
 MIXED, FORKED = "connection-mixed", "connection-forked"
@@ -49,15 +58,6 @@ LOST_DATA = (STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED)
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
 
-UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
-"""Kinds of writes: the effect of a statement on the table that it names.
-
-OVERWRITE is an INSERT that replaces existing rows.
-"""
-
-Table = tuple[str, str]
-"""Database file and table name."""
-
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
@@ -71,110 +71,6 @@ _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\
 """Pattern of the new value in an assignment such as `seen = max(seen, 5)`."""
 _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
-
-
-class Write(NamedTuple):
-    """Write of a statement to the table that it names, without the writes of triggers."""
-
-    table: Table
-    kind: str
-    """UPDATE, DELETE, INSERT or OVERWRITE."""
-
-    sets: frozenset[str] = frozenset()
-    """Columns that the statement sets; empty for a plain INSERT, whose columns are not known.
-
-    A column that gets the current time is left out if SQLite computes a value of the statement: programs do
-    not compute such a time from earlier reads.
-    """
-    computed: frozenset[str] = frozenset()
-    """Columns whose new values SQLite computes from columns of the table.
-
-    The user's code provides all other values.
-    """
-    wheres: frozenset[str] = frozenset()
-    """Columns of the table in the WHERE clause; for INSERT ... SELECT, the columns that it reads."""
-    keys: tuple[frozenset[str], ...] = ()
-    """Columns of the table's primary key, then those of each other unique key."""
-    kept: frozenset[str] = frozenset()
-    """Columns that an UPDATE sets to the value that each of its rows already has."""
-    counted: bool = False
-    """Whether the user's code seems to read the row count, the number of written rows."""
-    insists: bool = False
-    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
-    unseen: bool = False
-    """Whether a write of no row would go unnoticed: without an error, and the row count is not read."""
-    rows: frozenset[Row] | None = None
-    """Rows that the statement changes, removes or adds; None if not known."""
-    there: frozenset[Row] = frozenset()
-    """Rows that existed before, with the same keys as rows of an INSERT; an OVERWRITE replaces them."""
-    numbered: bool = False
-    """Whether SQLite assigned the rowid of the new row, so that the primary key could not refuse the row."""
-    refused: frozenset[str] = frozenset()
-    """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
-
-
-class ScriptUse(NamedTuple):
-    """Variables of an SQL script that connect a statement with others."""
-
-    results: frozenset[str]
-    """Variables whose values depend on the result of the statement."""
-    conditions: frozenset[str]
-    """Variables in the conditions that are true when the statement runs."""
-    otherwise: frozenset[str]
-    """Variables in the conditions that are false when the statement runs."""
-
-
-class TracedStatement(NamedTuple):
-    """SQL statement that a call of a transaction ran, with the facts from its trace."""
-
-    sql: str
-    at: str
-    """Position in the user's code, such as "bank.py:27"."""
-    spot: int = 0
-    """Number of the function call that ran the statement, different within a line; 0 means unknown."""
-    transaction: int = 0
-    """Number of the statement's transaction; a statement in autocommit mode has its own number."""
-    snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads; 0 means that of its own transaction.
-
-    A query whose rows were not all fetched keeps the snapshot of an earlier transaction.
-    """
-    who: int = 0
-    """Id of the asyncio task that ran the statement, else of the thread."""
-    beside: bool = False
-    """Whether a background thread ran the statement: the call did not wait for the thread."""
-    reads: Mapping[Table, frozenset[str]] = {}
-    """Columns that the statement reads, by table; count(*) reads the column ""."""
-    in_wal: bool = False
-    """Whether all databases of the connection are in WAL mode."""
-    write: Write | None = None
-    """Direct write of the statement; None for a query."""
-    found: bool | None = None
-    """Whether a query returned a row, or EXISTS was true; None if not known."""
-    seeks_drawn: bool = False
-    """Whether a query searches for a value that the call drew at random, so that no other call has it."""
-    summarises: bool = False
-    """Whether a query's result depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
-    counts: bool = False
-    """Whether a query returns only a count or a sum, so that no key of a row follows from it."""
-    forked: bool = False
-    """Whether the connection was opened by another process and inherited through a fork."""
-    locks: frozenset[tuple[int, int, int]] = frozenset()
-    """File locks that the process held: device, inode, and a number that is new for each locking."""
-    rows: frozenset[Row] | None = None
-    """Rows that a query reads; None if not known."""
-    calls: tuple[Call, ...] = ()
-    """Active calls of the user's functions, outermost first; empty if not known."""
-    script: ScriptUse | None = None
-    """Variables of the script that ran the statement; None if it was no script."""
-
-    def shares_snapshot(self, other: TracedStatement) -> bool:
-        """Return whether two statements read the same snapshot.
-
-        If so, another process cannot write unnoticed between the two statements: the lock excludes the write,
-        or SQLite refuses the second statement.
-        """
-        return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
 
 
 class Suspicion(NamedTuple):

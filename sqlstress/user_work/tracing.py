@@ -29,16 +29,6 @@ from sqlstress.user_work.callers import CallSite, UserFrames, awaiting_task, is_
 from sqlstress.user_work.connections import on_apsw_connection, rows
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
-from sqlstress.user_work.suspicions import (
-    DELETE,
-    INSERT,
-    OVERWRITE,
-    UPDATE,
-    ScriptUse,
-    Table,
-    TracedStatement,
-    Write,
-)
 from sqlstress.user_work.touched import (
     Row,
     WrittenTable,
@@ -48,6 +38,16 @@ from sqlstress.user_work.touched import (
     random_texts,
     searches_for_any,
     sql_literal,
+)
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    ScriptUse,
+    Table,
+    TracedStatement,
+    Write,
 )
 
 _MAX_SQL_CHARS = 300

@@ -23,12 +23,11 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    TracedStatement,
-    Write,
     copies,
     stale_copies,
     suspicions,
 )
+from sqlstress.user_work.traced_statements import TracedStatement, Write
 from tests.own_app import findings_of, measured
 from tests.pages import ROOT
 from tests.rows import thorough
