@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from sqlstress.user_work.guards import guard_between
+from sqlstress.user_work.protected_writes import held_locks
 from sqlstress.user_work.suspicions import (
     BEGINS_DEFERRED,
     EXPIRED,
     MIXED_VIEW,
     SKEW,
     Suspicion,
-    held_guards,
 )
 from sqlstress.user_work.touched import conditions, parse_change, parse_sets
 from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedStatement
@@ -61,8 +61,8 @@ class TracedProgram:
                     and query.who == statement.who
                     and any(_decides(query, statement, table, changed[table]) for table in candidates)
                 ):
-                    guards = held_guards(call, call.index(query), index)
-                    yield Suspicion(SKEW, statement.write.table[1], query, statement, guards)
+                    locks = held_locks(call, call.index(query), index)
+                    yield Suspicion(SKEW, statement.write.table[1], query, statement, locks)
                     break
 
     def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:

@@ -23,7 +23,16 @@ from typing import NamedTuple
 
 from sqlstress.user_work.dependence import may_depend
 from sqlstress.user_work.guards import guard_between
-from sqlstress.user_work.touched import KeyValue, conditions, parse_change, parse_sets
+from sqlstress.user_work.protected_writes import (
+    all_keys,
+    held_locks,
+    is_new,
+    is_own,
+    is_safe,
+    reads_inside,
+    renews_token,
+)
+from sqlstress.user_work.touched import conditions, parse_change, parse_sets
 from sqlstress.user_work.traced_statements import (
     DELETE,
     INSERT,
@@ -60,11 +69,6 @@ NOTES_ONLY = (MAYBE_GUARDED,)
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 
-_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""Pattern of a UUID that differs in each call, because it was made from the time or at random.
-
-UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
-"""
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
@@ -84,7 +88,7 @@ class Suspicion(NamedTuple):
     then: TracedStatement
     """Write that depends on the first statement; for FORKED, the last statement on the connection."""
 
-    guards: frozenset[object] = frozenset()
+    locks: frozenset[object] = frozenset()
     """Locks that the call acquired before the first statement and released after the second.
 
     If every call of the transaction holds the same lock, there is no race.
@@ -172,7 +176,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
-        if _reads_inside(call[:index], statement, write) or _is_safe(write):
+        if reads_inside(call[:index], statement, write) or is_safe(write):
             safe_writes.append(index)
             continue
         queries = [
@@ -185,16 +189,16 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and (query.who == statement.who or not (query.beside or statement.beside))
             and _depends(statement, write, query)
             and _follows(statement, write, query)
-            and not _renews_token(call, position, index)
+            and not renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
-        if queries and not _is_own(call[:index], write):
+        if queries and not is_own(call[:index], write):
             # Prefer a query for the same row: its last word, such as the value of the key, is that of the
             # write.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
-            guards = held_guards(call, call.index(first), index)
-            yield Suspicion(STALE, write.table[1], first, statement, guards)
+            locks = held_locks(call, call.index(first), index)
+            yield Suspicion(STALE, write.table[1], first, statement, locks)
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
@@ -217,14 +221,14 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and (query.who == statement.who or not (query.beside or statement.beside))
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
-        queries = [query for position, query in read if not _renews_token(call, position, index)]
-        if not queries or is_read_inside or _is_own(call[:index], write):
+        queries = [query for position, query in read if not renews_token(call, position, index)]
+        if not queries or is_read_inside or is_own(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]
         if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
             query = queries[kinds.index(code)]
             yield Suspicion(
-                code, write.table[1], query, statement, held_guards(call, call.index(query), index)
+                code, write.table[1], query, statement, held_locks(call, call.index(query), index)
             )
 
 
@@ -272,158 +276,12 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
     write = between.write
     if not write or write.table != later.table:
         return False
-    is_same = bool(_all_names(write) & _all_names(later))
+    is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
         # The transaction of the query is over: another process may have changed the row since the query.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
-
-
-def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the data for a write was read in the transaction of the write, so that it cannot change.
-
-    For an UPDATE, a column that it sets must have been read. A read of other columns only shows that the row
-    exists.
-    """
-    table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
-    return any(
-        other.shares_snapshot(statement)
-        and table in other.reads
-        and (not sets or bool(sets & other.reads[table]))
-        and (other.write is None or other.write.table != table or _is_safe(other.write))
-        for other in earlier
-    )
-
-
-def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
-    """Return whether a call checks by a token that the result of a query is still valid at a write.
-
-    The call reads the token, such as a version number, before the query. The transaction of the write reads
-    the token again by the same SQL, and changes its table. `first` and `then` are the indexes of the query
-    and the write.
-    """
-    queries_before = {
-        statement.sql
-        for statement in call[:first]
-        if not statement.write and not statement.shares_snapshot(call[then])
-    }
-    inside = [
-        (index, statement)
-        for index, statement in enumerate(call)
-        if statement.transaction == call[then].transaction
-    ]
-    changed = {statement.write.table for _, statement in inside if statement.write}
-    again = (
-        statement
-        for index, statement in inside
-        if index < then and not statement.write and statement.sql in queries_before
-    )
-    return any(changed & {*statement.reads} for statement in again)
-
-
-def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has made or claimed each row that a write changes.
-
-    A claim is a change of the row so that no other process takes it.
-    """
-    claimed = {name for _, name in _claims(earlier, _names(write))}
-    rows = write.rows or ()
-    return bool(rows) and all(claimed & {(write.table, name) for name in row} for row in rows)
-
-
-def _names(write: Write) -> set[tuple[Table, KeyValue]]:
-    return {(write.table, name) for row in write.rows or () for name in row}
-
-
-def _all_names(write: Write) -> set[tuple[Table, KeyValue]]:
-    return _names(write) | {(write.table, name) for row in write.there for name in row}
-
-
-def _claims(
-    call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
-) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each statement that makes or claims a wanted row, with the row.
-
-    The statement ensures that no other process makes or claims the row. A row is a table and a unique key
-    with its values.
-    """
-    for index, statement in enumerate(call):
-        names = _names(statement.write) & wanted if statement.write else set()
-        if (
-            statement.write
-            and names
-            and _knows_it_wrote(call, index, statement.write)
-            and _is_claim(call[:index], statement, statement.write)
-        ):
-            yield from ((statement, name) for name in names)
-
-
-def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether a call can know that a statement wrote a row: from the row count, or a later read.
-
-    `index` is that of the statement in the call.
-    """
-    if not write.unseen or _is_new(write):
-        return True
-    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
-    return any(
-        (later and "changes()" in other.sql.lower())
-        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
-        for later, other in queries
-    )
-
-
-def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write succeeds in only one process.
-
-    In any other process a unique key refuses the write, or a search no longer finds the row.
-    """
-    if write.kind == INSERT:
-        return True
-    if not _is_safe(write) and not _reads_inside(earlier, statement, write):
-        return False
-    if write.kind != UPDATE:
-        return write.kind == OVERWRITE
-    queries = [query for query in earlier if query.write is None and write.table in query.reads]
-    searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # Values that were read before do not count: the next process reads the new value and compares it.
-    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
-    return bool(write.sets.difference(*write.keys) & (searched | compared))
-
-
-def held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
-    """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
-
-    `first` and `then` are the indexes of the query and the write. A row is a lock if the call claims it in
-    another transaction, at the latest in the query itself, and changes it again after the write.
-    """
-    later = (
-        statement.write
-        for statement in call[then + 1 :]
-        if statement.write and statement.write.kind in (UPDATE, DELETE)
-    )
-    released = {name for write in later for name in _names(write)}
-    claimed = {
-        name
-        for statement, name in _claims(call[: first + 1], released)
-        if statement.write
-        and not statement.write.numbered
-        and statement.transaction != call[first].transaction
-    }
-    files = {lock[:2] for lock in call[first].locks & call[then].locks}
-    return frozenset(claimed | files)
-
-
-def _is_safe(write: Write) -> bool:
-    """Return whether the SQL of a write itself checks the state that it expects, as in compare-and-set."""
-    if write.kind == DELETE:
-        return bool(write.wheres - {"rowid"}.union(*write.keys))
-    if write.kind == INSERT:
-        return bool(write.wheres)
-    # An UPDATE must compare and set the value or a version. A key that keeps its value does not count.
-    changed = write.sets - (write.kept & frozenset().union(*write.keys))
-    return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
@@ -441,11 +299,11 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             guard = guard_between(query.calls, statement.calls, columns, columns, by_rows=False)
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
-    if write.kind == OVERWRITE and not _is_new(write):
+    if write.kind == OVERWRITE and not is_new(write):
         # If the query found no row, there is nothing to overwrite, or the same value of another process.
         return query.found is True and _may_take_from(write, columns)
     # If SQLite assigns the rowid, the primary key (the first one) cannot refuse the row.
-    key_columns = {frozenset(key) for _, (key, _) in _all_names(write)}
+    key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     # An INSERT that ignores an equal key refuses nothing, unless the query searched for that key.
     searched = conditions(query.sql) if write.unseen else columns
@@ -470,16 +328,6 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
     sets = write.sets if write.kind == UPDATE else frozenset[str]()
     others = query.reads[write.table] - sets if sets else frozenset[str]()
     return may_depend(query.calls, statement.calls, by_rows, sets, others) is not False
-
-
-def _is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows of a write, because each of their keys has a UUID."""
-    names = _names(write)
-    return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
-
-
-def _is_uuid(value: object) -> bool:
-    return isinstance(value, str) and bool(_UUID.fullmatch(value))
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
