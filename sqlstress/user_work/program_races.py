@@ -58,7 +58,7 @@ class TracedProgram:
                 is_earlier = query.write is None and not query.shares_snapshot(statement)
                 if (
                     is_earlier
-                    and query.who == statement.who
+                    and query.runner == statement.runner
                     and any(_decides(query, statement, table, changed[table]) for table in candidates)
                 ):
                     locks = held_locks(call, call.index(query), index)
@@ -133,7 +133,7 @@ def _decides(
         tested = statement.script.conditions | statement.script.otherwise
         return bool(query.script.results & tested)
     by_rows = bool(changed & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, read & changed, read, by_rows)
+    guard = guard_between(query.stack, statement.stack, read & changed, read, by_rows)
     return guard is not None and guard.exists
 
 

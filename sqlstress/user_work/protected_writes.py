@@ -80,7 +80,7 @@ def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    return changed_keys(write) | {(write.table, name) for row in write.there for name in row}
+    return changed_keys(write) | {(write.table, name) for row in write.existing for name in row}
 
 
 def _claims(
@@ -172,7 +172,7 @@ def is_safe(write: Write) -> bool:
 def is_new(write: Write) -> bool:
     """Return whether no other process can make the rows of a write, because each of their keys has a UUID."""
     names = changed_keys(write)
-    return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
+    return bool(names) and not write.existing and all(any(map(_is_uuid, key[1])) for _, key in names)
 
 
 def _is_uuid(value: object) -> bool:

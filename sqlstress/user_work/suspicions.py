@@ -186,7 +186,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(statement)
             and write.table in query.reads
-            and (query.who == statement.who or not (query.beside or statement.beside))
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
             and _depends(statement, write, query)
             and _follows(statement, write, query)
             and not renews_token(call, position, index)
@@ -218,7 +218,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
-            and (query.who == statement.who or not (query.beside or statement.beside))
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
         queries = [query for position, query in read if not renews_token(call, position, index)]
@@ -248,7 +248,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
     if query.rows is None or write.rows is None:
         return True
     names = {name for row in query.rows for name in row}
-    return any(name in names for row in (*write.rows, *write.there) for name in row)
+    return any(name in names for row in (*write.rows, *write.existing) for name in row)
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
@@ -262,7 +262,7 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
         tested = statement.script.conditions | statement.script.otherwise
         return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
     by_rows = bool(columns & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
+    guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
     if guard and not guard.of_others:
         return GUARDED if guard.exists else None
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
@@ -296,7 +296,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         )
         if query.counts and not _SELECTS.search(statement.sql):
             # The key comes from elsewhere: only a check, such as for the last row, makes the race.
-            guard = guard_between(query.calls, statement.calls, columns, columns, by_rows=False)
+            guard = guard_between(query.stack, statement.stack, columns, columns, by_rows=False)
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not is_new(write):
@@ -314,7 +314,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
     """Return whether a query without a condition decides about a row: `if name not in all_names`."""
-    return not conditions(query.sql) and may_depend(query.calls, statement.calls, by_rows=True) is True
+    return not conditions(query.sql) and may_depend(query.stack, statement.stack, by_rows=True) is True
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
@@ -327,7 +327,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
     by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
     sets = write.sets if write.kind == UPDATE else frozenset[str]()
     others = query.reads[write.table] - sets if sets else frozenset[str]()
-    return may_depend(query.calls, statement.calls, by_rows, sets, others) is not False
+    return may_depend(query.stack, statement.stack, by_rows, sets, others) is not False
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
@@ -404,7 +404,7 @@ def _mixed(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement] = {}
     for statement in call:
         first = firsts.setdefault(statement.transaction, statement)
-        if statement.who != first.who and statement.write:
+        if statement.runner != first.runner and statement.write:
             yield Suspicion(MIXED, statement.write.table[1], first, statement)
 
 

@@ -311,10 +311,10 @@ class TracedConnection:
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            who=self._who,
-            beside=is_background_thread(),
+            runner=self._who,
+            in_background=is_background_thread(),
             locks=self._tracer.files.held_locks(),
-            calls=spot.calls,
+            stack=spot.stack,
             script=self._tracer.script,
         )
         reads: dict[Table, frozenset[str]] = {}
@@ -464,7 +464,7 @@ class TracedConnection:
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
         inserted = target.inserted(sql)
-        return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
+        return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
         if write.kind != UPDATE:
