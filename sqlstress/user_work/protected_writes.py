@@ -1,4 +1,13 @@
-"""Writes that no other process can disturb: safe SQL, rows of the call itself, and held locks."""
+"""Reasons why no other process can disturb a write of a call after an earlier query of the call.
+
+- Safe SQL: the write itself checks the state that it expects.
+- Repeated read: the transaction of the write reads the data again.
+- Token: the call reads a token, such as a version number, before the query and again before the write.
+- Claim: a write that can succeed in only one process at a time. Its rows then belong to the call.
+- Lock: the call holds a file lock, or a claimed row that other calls claim, too, from the query to the write.
+
+A key of a row, in this module, is a table with the columns of a unique key and the row's values in them.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +33,10 @@ UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two p
 
 
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the data for a write was read in the transaction of the write, so that it cannot change.
+    """Return whether the transaction of a write has read the table before, so that it cannot change.
 
-    For an UPDATE, a column that it sets must have been read. A read of other columns only shows that the row
-    exists.
+    `earlier` has the call's statements before the write. For an UPDATE, the transaction must have read one of
+    the columns that are set: a read of other columns only shows that the row exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
@@ -39,28 +48,27 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
     )
 
 
-def renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
-    """Return whether a call checks by a token that the result of a query is still valid at a write.
+def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
+    """Return whether a token shows at a write that an earlier query's result is still valid.
 
     The call reads the token, such as a version number, before the query. The transaction of the write reads
-    the token again by the same SQL, and changes its table. `first` and `then` are the indexes of the query
-    and the write.
+    the token again by the same SQL, and changes the token's table.
     """
     queries_before = {
         statement.sql
-        for statement in call[:first]
-        if not statement.write and not statement.shares_snapshot(call[then])
+        for statement in call[:query_index]
+        if not statement.write and not statement.shares_snapshot(call[write_index])
     }
     inside = [
         (index, statement)
         for index, statement in enumerate(call)
-        if statement.transaction == call[then].transaction
+        if statement.transaction == call[write_index].transaction
     ]
     changed = {statement.write.table for _, statement in inside if statement.write}
     again = (
         statement
         for index, statement in inside
-        if index < then and not statement.write and statement.sql in queries_before
+        if index < write_index and not statement.write and statement.sql in queries_before
     )
     return any(changed & {*statement.reads} for statement in again)
 
@@ -68,44 +76,43 @@ def renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool
 def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
     """Return whether the call itself has made or claimed each row that a write changes.
 
-    A claim is a change of the row so that no other process takes it.
+    `earlier` has the call's statements before the write.
     """
-    claimed = {name for _, name in _claims(earlier, changed_keys(write))}
+    claimed = {key for _, key in _claims(earlier, changed_keys(write))}
     rows = write.rows or ()
-    return bool(rows) and all(claimed & {(write.table, name) for name in row} for row in rows)
+    return bool(rows) and all(claimed & {(write.table, key) for key in row} for row in rows)
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    return {(write.table, name) for row in write.rows or () for name in row}
+    """Return the keys of the rows that a write changes, removes or adds; empty if the rows are unknown."""
+    return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    return changed_keys(write) | {(write.table, name) for row in write.existing for name in row}
+    """Return the keys of the rows of a write, including rows of an INSERT whose keys existed before."""
+    return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each statement that makes or claims a wanted row, with the row.
-
-    The statement ensures that no other process makes or claims the row. A row is a table and a unique key
-    with its values.
-    """
+    """Yield each statement of a call that claims a row with a wanted key, and the key."""
     for index, statement in enumerate(call):
-        names = changed_keys(statement.write) & wanted if statement.write else set()
+        keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
             statement.write
-            and names
+            and keys
             and _knows_it_wrote(call, index, statement.write)
             and _is_claim(call[:index], statement, statement.write)
         ):
-            yield from ((statement, name) for name in names)
+            yield from ((statement, key) for key in keys)
 
 
 def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether a call can know that a statement wrote a row: from the row count, or a later read.
+    """Return whether the call can know that a statement wrote a row, and did not skip the write.
 
-    `index` is that of the statement in the call.
+    The call knows it if it reads the row count or `changes()`, or if a query shows the row: a later query of
+    the table, or a query in the same transaction. `index` is the statement's index in the call.
     """
     if not write.unseen or is_new(write):
         return True
@@ -118,9 +125,10 @@ def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write succeeds in only one process.
+    """Return whether a write is a claim, and succeeds in only one process.
 
-    In any other process a unique key refuses the write, or a search no longer finds the row.
+    In every other process a unique key refuses the write, or a search no longer finds the row. `earlier` has
+    the call's statements before the write.
     """
     if write.kind == INSERT:
         return True
@@ -130,31 +138,32 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
         return write.kind == OVERWRITE
     queries = [query for query in earlier if query.write is None and write.table in query.reads]
     searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # Values that were read before do not count: the next process reads the new value and compares it.
+    # A comparison with a column that the call has read stops no other process: that process reads the new
+    # value, and compares with it.
     compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
 
-def held_locks(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
+def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
     """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
 
-    `first` and `then` are the indexes of the query and the write. A row is a lock if the call claims it in
-    another transaction, at the latest in the query itself, and changes it again after the write.
+    A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
+    after the write.
     """
     later = (
         statement.write
-        for statement in call[then + 1 :]
+        for statement in call[write_index + 1 :]
         if statement.write and statement.write.kind in (UPDATE, DELETE)
     )
-    released = {name for write in later for name in changed_keys(write)}
+    released = {key for write in later for key in changed_keys(write)}
     claimed = {
-        name
-        for statement, name in _claims(call[: first + 1], released)
+        key
+        for statement, key in _claims(call[: query_index + 1], released)
         if statement.write
         and not statement.write.numbered
-        and statement.transaction != call[first].transaction
+        and statement.transaction != call[query_index].transaction
     }
-    files = {lock[:2] for lock in call[first].locks & call[then].locks}
+    files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks}
     return frozenset(claimed | files)
 
 
@@ -164,15 +173,16 @@ def is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # An UPDATE must compare and set the value or a version. A key that keeps its value does not count.
+    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key that it
+    # sets to the old value does not count.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows of a write, because each of their keys has a UUID."""
-    names = changed_keys(write)
-    return bool(names) and not write.existing and all(any(map(_is_uuid, key[1])) for _, key in names)
+    """Return whether no other process can make the rows of a write: each of their keys has a new UUID."""
+    keys = changed_keys(write)
+    return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
 
 
 def _is_uuid(value: object) -> bool:
