@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from sqlstress.user_work.guards import Call
+from sqlstress.user_work.guards import StackEntry
 from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
@@ -34,8 +34,8 @@ class CallSite(NamedTuple):
     """Whether the user's code calls a library function that raises an error if the row count is wrong."""
     unseen: bool = False
     """Whether certainly no function on the call stack, of a library or of the user, reads the row count."""
-    calls: tuple[Call, ...] = ()
-    """Active calls of the user's functions, outermost first."""
+    stack: tuple[StackEntry, ...] = ()
+    """Running functions of the user, outermost first."""
 
 
 def runner_id() -> int:
@@ -124,10 +124,10 @@ class UserFrames:
     def call_site(self) -> CallSite:
         """Return the position in the user's code that runs the current statement; `at` is "" if unknown."""
         frame, library_frames = self._innermost(sys._getframe(1))
-        calls = self._calls(frame)
+        stack = self._stack(frame)
         if threading.current_thread() is not threading.main_thread():
-            waiting = self._waiting_calls()
-            calls = waiting + calls if waiting or frame else ()
+            waiting = self._waiting_stack()
+            stack = waiting + stack if waiting or frame else ()
             # A thread that a library has started may have no frame of the user's code.
             frame = frame or self._waiting_frame()
         if not frame:
@@ -137,7 +137,7 @@ class UserFrames:
         counted = is_used or _reads_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, insists, not _callers_may_count(), calls)
+        return CallSite(at, number, counted, insists, not _callers_may_count(), stack)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the innermost file and line of the user's code that led to a frame; None if unknown."""
@@ -168,14 +168,14 @@ class UserFrames:
             frame = frame.f_back
         return calls
 
-    def _calls(self, frame: FrameType | None) -> tuple[Call, ...]:
-        """Return the calls of the user's functions that lead to a frame, outermost first."""
-        calls = []
+    def _stack(self, frame: FrameType | None) -> tuple[StackEntry, ...]:
+        """Return the running functions of the user that lead to a frame, outermost first."""
+        stack = []
         while frame:
             if self._is_users(frame.f_code.co_filename):
-                calls.append(_call(frame))
+                stack.append(_stack_entry(frame))
             frame = frame.f_back
-        return tuple(reversed(calls))
+        return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
         """Return the innermost frame of the user's code, if any, and the library frames that it called."""
@@ -193,12 +193,12 @@ class UserFrames:
             return coroutines[0][-1]
         return self._innermost(_main_frame())[0]
 
-    def _waiting_calls(self) -> tuple[Call, ...]:
-        """Return the main thread's calls to its only waiting coroutine; empty if several may be meant."""
+    def _waiting_stack(self) -> tuple[StackEntry, ...]:
+        """Return the stack of the main thread's only waiting coroutine; empty if several coroutines wait."""
         coroutines = self._waiting_stacks()
         if len(coroutines) != 1:
             return ()
-        return (*self._calls(_main_frame()), *map(_call, coroutines[0]))
+        return (*self._stack(_main_frame()), *map(_stack_entry, coroutines[0]))
 
     def _waiting_stacks(self) -> list[list[FrameType]]:
         """Return the user's frames of each waiting coroutine in the main thread's event loop.
@@ -231,8 +231,8 @@ class UserFrames:
         return file.startswith(self._folder) and not file.startswith(self._libraries)
 
 
-def _call(frame: FrameType) -> Call:
-    return Call(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
+def _stack_entry(frame: FrameType) -> StackEntry:
+    return StackEntry(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
 
 
 def _callers_may_count() -> bool:

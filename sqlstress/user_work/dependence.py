@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from sqlstress.user_work.guards import LEAVING, Call, Flow, contains, meeting, nodes, path_of, scope_of
+from sqlstress.user_work.guards import LEAVING, Flow, StackEntry, contains, meeting, nodes, path_of, scope_of
 
 _RUNS_SQL = {"execute", "executemany"}
 _SAVES_LATER = {"add", "add_all", "append", "create", "insert", "merge", "put", "save"}
@@ -22,8 +22,8 @@ _ROW = 1
 
 
 def may_depend(
-    query: Sequence[Call],
-    write: Sequence[Call],
+    query: Sequence[StackEntry],
+    write: Sequence[StackEntry],
     by_rows: bool,
     sets: Collection[str] = (),
     others: Collection[str] = (),
@@ -68,7 +68,7 @@ class _WideFlow(Flow):
 
     def __init__(
         self,
-        call: Call,
+        call: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
         by_rows: bool,
@@ -138,7 +138,7 @@ class _WideFlow(Flow):
                     return True
         return False
 
-    def calls(self, line: int, then: Call) -> bool:
+    def calls(self, line: int, then: StackEntry) -> bool:
         """Return whether an expression in a line calls the function of `then` by its name."""
         name = getattr(scope_of(then.file, then.line), "name", None)
         return any(
@@ -148,7 +148,7 @@ class _WideFlow(Flow):
             for node in nodes(self._scope)
         )
 
-    def reads_property(self, line: int, callee: Call, kind: int) -> bool:
+    def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
         """Return whether a line reads a property whose function is `callee`; follow its value if so."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
@@ -161,7 +161,7 @@ class _WideFlow(Flow):
         self._follow()
         return bool(paths)
 
-    def arguments(self, line: int, then: Call) -> dict[str, int]:
+    def arguments(self, line: int, then: StackEntry) -> dict[str, int]:
         """Return the kinds of the variables that the function of `then` receives from a line."""
         scope = scope_of(then.file, then.line)
         kinds = self.parameters(line, then)

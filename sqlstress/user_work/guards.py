@@ -27,7 +27,7 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Call(NamedTuple):
+class StackEntry(NamedTuple):
     """Active call of a user's function, and its current position."""
 
     frame: int
@@ -48,8 +48,8 @@ class GuardedRead(NamedTuple):
 
 
 def guard_between(
-    query: Sequence[Call],
-    write: Sequence[Call],
+    query: Sequence[StackEntry],
+    write: Sequence[StackEntry],
     columns: Collection[str],
     read: Collection[str],
     by_rows: bool,
@@ -86,7 +86,7 @@ def guard_between(
     return GuardedRead(False, other)
 
 
-def meeting(query: Sequence[Call], write: Sequence[Call]) -> int | None:
+def meeting(query: Sequence[StackEntry], write: Sequence[StackEntry]) -> int | None:
     """Return the index of the innermost call that leads to both statements; None if there is none."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
@@ -149,7 +149,7 @@ class Flow:
 
     def __init__(
         self,
-        call: Call,
+        call: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
         by_rows: bool,
@@ -207,7 +207,7 @@ class Flow:
         )
         return _CHECKED if leaves else max(kinds)
 
-    def parameters(self, line: int, then: Call) -> dict[str, int]:
+    def parameters(self, line: int, then: StackEntry) -> dict[str, int]:
         """Return the kinds of parameters, and of attributes of self, when a line calls `then`, by name."""
         scope = scope_of(then.file, then.line)
         if not isinstance(scope, _Function):

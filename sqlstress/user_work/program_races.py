@@ -18,19 +18,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from sqlstress.user_work.guards import guard_between
+from sqlstress.user_work.protected_writes import held_locks
 from sqlstress.user_work.suspicions import (
     BEGINS_DEFERRED,
-    DELETE,
     EXPIRED,
     MIXED_VIEW,
     SKEW,
-    UPDATE,
     Suspicion,
-    Table,
-    TracedStatement,
-    held_guards,
 )
 from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedStatement
 
 Statements = Sequence[TracedStatement]
 
@@ -61,11 +58,11 @@ class TracedProgram:
                 is_earlier = query.write is None and not query.shares_snapshot(statement)
                 if (
                     is_earlier
-                    and query.who == statement.who
+                    and query.runner == statement.runner
                     and any(_decides(query, statement, table, changed[table]) for table in candidates)
                 ):
-                    guards = held_guards(call, call.index(query), index)
-                    yield Suspicion(SKEW, statement.write.table[1], query, statement, guards)
+                    locks = held_locks(call, call.index(query), index)
+                    yield Suspicion(SKEW, statement.write.table[1], query, statement, locks)
                     break
 
     def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
@@ -136,7 +133,7 @@ def _decides(
         tested = statement.script.conditions | statement.script.otherwise
         return bool(query.script.results & tested)
     by_rows = bool(changed & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, read & changed, read, by_rows)
+    guard = guard_between(query.stack, statement.stack, read & changed, read, by_rows)
     return guard is not None and guard.exists
 
 

@@ -31,13 +31,13 @@ from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
-    TracedStatement,
     copies,
     stale_copies,
     suspicions,
     unchanged_columns,
     without,
 )
+from sqlstress.user_work.traced_statements import TracedStatement
 from sqlstress.user_work.tracing import Tracer
 
 if TYPE_CHECKING:
@@ -312,9 +312,9 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
             }
             for key, suspicion in call_suspicions.items():
                 previous = first.setdefault((name, *key), suspicion)
-                first[name, *key] = previous._replace(guards=previous.guards & suspicion.guards)
+                first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # The guards of a single call do not count: a row claimed in one call may be a work item, not a lock.
+    # The locks of a single call do not count: a row claimed in one call may be a work item, not a lock.
     # A write for which a condition must be true comes first: reports show one suspicion of each kind.
     return tuple(
         Sighting(
@@ -334,7 +334,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
-        if not suspicion.guards or counts[key] == 1
+        if not suspicion.locks or counts[key] == 1
     )
 
 

@@ -7,7 +7,7 @@ Findings are sentences that follow from the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, ClassVar, TypeVar
 
@@ -16,13 +16,13 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.failed import failure_time_of, failures_of, shares_by_kind
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns, sightings
-from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
+from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
-from sqlstress.analysis.wording import FailureTime, duration, listing, percent, place, places
+from sqlstress.analysis.wording import FailureTime, duration, listing, place, places
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
-from sqlstress.report.results import Holder, Holds, Sighting, WriteLock, merged
+from sqlstress.report.results import Sighting, merged
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import RATE, rate_findings
 from sqlstress.show.blocks import (
@@ -32,10 +32,8 @@ from sqlstress.show.blocks import (
     Block,
     Column,
     Note,
-    Paragraph,
     Value,
     count_cell,
-    ms_cell,
     percent_cell,
     seconds_cell,
     shortened,
@@ -44,10 +42,11 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.shown import LoadShown
-from sqlstress.statistics.units import NS_PER_S, format_duration, plural
+from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
-from sqlstress.user_work import AFTER, NOT_REHEARSED, OURS, SUSPICION, UNKNOWN
+from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.failures_view import explained_errors, user_checks
+from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NOTES_ONLY
 
@@ -444,120 +443,6 @@ class UserPresenter(LoadShown):
             "database": column(lambda data: data.database),
             "checks": column(lambda data: len(data.checks)),
         }
-
-
-# Holders of the write lock of the trials' databases: one row per program, for all passes (trials of a case)
-# together.
-
-
-MAX_PROGRAMS = 5
-"""Largest number of programs shown per case; the JSON report has all of them."""
-_PROGRAM_WIDTH = 40
-_UNKNOWN_LABEL = "(ended, or not visible here)"
-
-
-@dataclass(frozen=True, slots=True)
-class HolderRow(case_table.Row):
-    """Row for a program that held the write lock, over all passes (trials) of a case."""
-
-    holder: Holder
-    share: float
-    """Share of all samples in which the program held the lock, from 0 to 1."""
-    rate: int
-    """Samples per second."""
-
-
-def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
-    """Yield the table of programs that held the write lock; nothing without --where.
-
-    `ours` is the label of the processes that sqlstress started.
-    """
-    rows = [
-        HolderRow(run, trial, holder, share(holder.held.samples, _samples(run)), locks[0].rate)
-        for run, trial in group.measured()
-        if (locks := write_locks(run))
-        for holder in merged_holders(run)[:MAX_PROGRAMS]
-    ]
-    if not rows:
-        return
-    yield Paragraph("Who held the write lock, in percent of the time, all passes together:")
-    name = Column[HolderRow](
-        "program",
-        align="left",
-        role=NAME,
-        cell=lambda row: shortened(_program_label(row.holder, ours), _PROGRAM_WIDTH),
-    )
-    yield table_of(rows, (*case_table.setting_columns(group), case_table.PROCESSES, name, *_LOCK_COLUMNS))
-    samples = min(_samples(row.run) for row in rows)
-    yield Note(
-        f"Shares may be wrong by up to {percent(share_error(samples))} of the time (95%, "
-        f"{plural(samples, 'sample')} from outside); holds shorter than {format_duration(1 / rows[0].rate)} "
-        "can be missed. longest: seen without a break and without a commit."
-    )
-
-
-def _program_label(holder: Holder, ours: str) -> str:
-    return {OURS: ours, UNKNOWN: _UNKNOWN_LABEL}.get(holder.program, holder.program)
-
-
-_LOCK_COLUMNS: tuple[Column[HolderRow], ...] = (
-    Column("write lock %", ("write", "lock %"), cell=lambda row: percent_cell(row.share)),
-    Column("longest ms", cell=lambda row: _longest(row.holder.held, row.rate)),
-)
-
-
-def _longest(held: Holds, rate: int) -> str:
-    longest = length(held, rate)
-    return f"{'<' if longest.is_bound else ''}{ms_cell(longest.ns)}"
-
-
-def write_locks(run: Run) -> list[WriteLock]:
-    """Return the results of the lock watch (--where) in the valid trials of a run."""
-    return [trial.write_lock for trial in run.valid if trial.write_lock]
-
-
-def _samples(run: Run) -> int:
-    return sum(lock.samples for lock in write_locks(run))
-
-
-def merged_holders(run: Run) -> list[Holder]:
-    """Return the programs that held the lock in the valid trials of a run, the most frequently seen first."""
-    holders: dict[str, Holder] = {}
-    for lock in write_locks(run):
-        for holder in lock.holders:
-            previous = holders.get(holder.program)
-            holders[holder.program] = _merge(previous, holder) if previous else holder
-    return sorted(holders.values(), key=lambda holder: -holder.held.samples)
-
-
-def _merge(first: Holder, second: Holder) -> Holder:
-    longer = max(first.held, second.held, key=lambda held: (held.longest_s, held.most_s))
-    held = replace(
-        longer,
-        samples=first.held.samples + second.held.samples,
-        times=first.held.times + second.held.times,
-    )
-    return replace(first, processes=first.processes + second.processes, held=held)
-
-
-def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield findings on the lock watch: it ended early, it saw no holder, and the longest hold.
-
-    `ours` is the label of the processes that sqlstress started.
-    """
-    for run in group.runs:
-        locks, where = write_locks(run), group.place(run.case)
-        if reason := next((lock.error for lock in locks if lock.error), ""):
-            yield Finding(sentences.lock_watch_ended, where=where, reason=reason.removesuffix("."))
-        if locks and not any(lock.held.samples for lock in locks):
-            yield Finding(sentences.lock_not_seen, where=where, samples=_samples(run))
-    holders = [
-        (holder, run) for run in group.runs for holder in merged_holders(run) if holder.program != UNKNOWN
-    ]
-    for holder, run in sorted(holders, key=lambda pair: -pair[0].held.longest_s)[:1]:
-        if holder.held.longest_s >= MIN_LONG_HOLD_S:
-            text = f"at {group.place(run.case)}, {_program_label(holder, ours)}"
-            yield Finding(sentences.long_write, holder=text, longest_ns=holder.held.longest_s * NS_PER_S)
 
 
 # Findings on suspicions: statements that may be a race. If a check failed, they are its probable cause.

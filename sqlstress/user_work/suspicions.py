@@ -1,37 +1,66 @@
-"""Signs of races in the SQL statements of a single call of a transaction, without other processes.
+"""Suspicions: pairs of SQL statements of a call that race if another process writes in between.
 
-The rule: a call reads a table outside of the transaction that writes the table, and that transaction does not
-read the table again. Another process may have written the table in between. A suspicion is not a proof.
+A call is one call of a user's transaction in the rehearsal, with the statements that it ran. The main rule: a
+query reads a table, and a later write of the call uses the result. The query is outside of the transaction of
+the write, and that transaction does not read the table again. Between the two statements, another process may
+have written the table. A suspicion is not a proof.
 
 Such a write is recognised as safe in these cases:
 
-- In the source code nothing leads from what was read to the write, as in a page that is shown.
+- The user's source code does not use the query's result for the write, as in a page that is shown.
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
 - The code looks at the number of deleted rows.
 - The call itself made the row, or claimed it: it changed the row so that no other process takes it.
 - The transaction compares a token, such as a version number, and renews it.
-- All calls hold the same lock during the work.
+- All calls hold the same lock from the query to the write.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.user_work.dependence import may_depend
-from sqlstress.user_work.guards import Call, guard_between
-from sqlstress.user_work.touched import KeyValue, Row, conditions, parse_change, parse_sets
+from sqlstress.user_work.guards import guard_between
+from sqlstress.user_work.protected_writes import (
+    all_keys,
+    held_locks,
+    is_new,
+    is_own,
+    is_safe,
+    reads_inside,
+    renews_token,
+)
+from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
 
-STALE, STALE_COPY, DEFERRED = "read-outside", "copy-of-read-outside", "deferred-upgrade"
-MIXED, FORKED = "connection-mixed", "connection-forked"
+STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
+"""Kinds of suspicions that the query is outside of the transaction of the write.
+
+STALE: both concern the same table. STALE_COPY: the write stores a copy of the queried table, as in a cache.
+"""
+DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
+"""Kinds of suspicions that a transaction or connection is used in a wrong way.
+
+DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the write may fail. MIXED: two tasks
+or threads share a transaction. FORKED: a forked process uses the connection of its parent.
+"""
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Kinds of suspicions about a value that the code reads and checks, such as a balance.
+"""Kinds of suspicions about a guard: a condition in the user's code, such as `if balance >= 10`.
 
-A later statement changes the value (`SET n = n - 1`) without comparing it, so that the check may no longer
-hold. MAYBE_GUARDED means that the source code does not show whether there is a check.
+GUARDED: the guard uses a value from a query, and a later write changes the value (`SET n = n - 10`) without
+comparing it. By then the condition may be false. MAYBE_GUARDED: the source does not show if there is a guard.
 """
 
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
@@ -40,31 +69,19 @@ SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease
 DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
-Two processes insert the row that both have missed; the inserted row depends on old data, such as a count; two
-processes take the row that both have found by its state; or they use the row that both then delete.
+DOUBLE_INSERT: two processes insert a row, after both have found none. OLD_INSERT: the inserted row depends on
+old data, such as a count. CLAIM: two processes take a row that both have found by its state. USE: two
+processes use a row, and both delete it afterwards.
 """
 
 LOST_DATA = (STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED)
-"""Kinds of suspicions that data may be lost."""
+"""Kinds of suspicions about races that can lose data, such as an update."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
 
-UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
-"""Kinds of writes: the effect of a statement on the table that it names.
-
-OVERWRITE is an INSERT that replaces existing rows.
-"""
-
-Table = tuple[str, str]
-"""Database file and table name."""
-
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
+"""Pattern of statements that begin a DEFERRED transaction, which gets the write lock at its first write."""
 
-_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""Pattern of a UUID that differs in each call, because it was made from the time or at random.
-
-UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
-"""
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
 _EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
@@ -73,136 +90,33 @@ _SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
 _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
-class Write(NamedTuple):
-    """Write of a statement to the table that it names, without the writes of triggers."""
-
-    table: Table
-    kind: str
-    """UPDATE, DELETE, INSERT or OVERWRITE."""
-
-    sets: frozenset[str] = frozenset()
-    """Columns that the statement sets; empty for a plain INSERT, whose columns are not known.
-
-    A column that gets the current time is left out if SQLite computes a value of the statement: programs do
-    not compute such a time from earlier reads.
-    """
-    computed: frozenset[str] = frozenset()
-    """Columns whose new values SQLite computes from columns of the table.
-
-    The user's code provides all other values.
-    """
-    wheres: frozenset[str] = frozenset()
-    """Columns of the table in the WHERE clause; for INSERT ... SELECT, the columns that it reads."""
-    keys: tuple[frozenset[str], ...] = ()
-    """Columns of the table's primary key, then those of each other unique key."""
-    kept: frozenset[str] = frozenset()
-    """Columns that an UPDATE sets to the value that each of its rows already has."""
-    counted: bool = False
-    """Whether the user's code seems to read the row count, the number of written rows."""
-    insists: bool = False
-    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
-    unseen: bool = False
-    """Whether a write of no row would go unnoticed: without an error, and the row count is not read."""
-    rows: frozenset[Row] | None = None
-    """Rows that the statement changes, removes or adds; None if not known."""
-    there: frozenset[Row] = frozenset()
-    """Rows that existed before, with the same keys as rows of an INSERT; an OVERWRITE replaces them."""
-    numbered: bool = False
-    """Whether SQLite assigned the rowid of the new row, so that the primary key could not refuse the row."""
-    refused: frozenset[str] = frozenset()
-    """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
-
-
-class ScriptUse(NamedTuple):
-    """Variables of an SQL script that connect a statement with others."""
-
-    results: frozenset[str]
-    """Variables whose values depend on the result of the statement."""
-    conditions: frozenset[str]
-    """Variables in the conditions that are true when the statement runs."""
-    otherwise: frozenset[str]
-    """Variables in the conditions that are false when the statement runs."""
-
-
-class TracedStatement(NamedTuple):
-    """SQL statement that a call of a transaction ran, with the facts from its trace."""
-
-    sql: str
-    at: str
-    """Position in the user's code, such as "bank.py:27"."""
-    spot: int = 0
-    """Number of the function call that ran the statement, different within a line; 0 means unknown."""
-    transaction: int = 0
-    """Number of the statement's transaction; a statement in autocommit mode has its own number."""
-    snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads; 0 means that of its own transaction.
-
-    A query whose rows were not all fetched keeps the snapshot of an earlier transaction.
-    """
-    who: int = 0
-    """Id of the asyncio task that ran the statement, else of the thread."""
-    beside: bool = False
-    """Whether a background thread ran the statement: the call did not wait for the thread."""
-    reads: Mapping[Table, frozenset[str]] = {}
-    """Columns that the statement reads, by table; count(*) reads the column ""."""
-    in_wal: bool = False
-    """Whether all databases of the connection are in WAL mode."""
-    write: Write | None = None
-    """Direct write of the statement; None for a query."""
-    found: bool | None = None
-    """Whether a query returned a row, or EXISTS was true; None if not known."""
-    seeks_drawn: bool = False
-    """Whether a query searches for a value that the call drew at random, so that no other call has it."""
-    summarises: bool = False
-    """Whether a query's result depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
-    counts: bool = False
-    """Whether a query returns only a count or a sum, so that no key of a row follows from it."""
-    forked: bool = False
-    """Whether the connection was opened by another process and inherited through a fork."""
-    locks: frozenset[tuple[int, int, int]] = frozenset()
-    """File locks that the process held: device, inode, and a number that is new for each locking."""
-    rows: frozenset[Row] | None = None
-    """Rows that a query reads; None if not known."""
-    calls: tuple[Call, ...] = ()
-    """Active calls of the user's functions, outermost first; empty if not known."""
-    script: ScriptUse | None = None
-    """Variables of the script that ran the statement; None if it was no script."""
-
-    def shares_snapshot(self, other: TracedStatement) -> bool:
-        """Return whether two statements read the same snapshot.
-
-        If so, another process cannot write unnoticed between the two statements: the lock excludes the write,
-        or SQLite refuses the second statement.
-        """
-        return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)
-
-
 class Suspicion(NamedTuple):
-    """Pair of statements that is a race if another process writes between the two."""
+    """Pair of statements of a call that race if another process writes between the two."""
 
     code: str
     """Kind of the suspicion, such as STALE."""
     table: str
-    """Name of the table; empty for FORKED."""
+    """Name of the table that `then` writes; empty for FORKED and MIXED_VIEW."""
     first: TracedStatement
+    """Earlier statement of the pair. In most kinds it is the query whose result the write uses."""
     then: TracedStatement
-    """Write that depends on the first statement; for FORKED, the last statement on the connection."""
+    """Later statement of the pair: a write; for FORKED and MIXED_VIEW, any statement."""
 
-    guards: frozenset[object] = frozenset()
-    """Locks that the call acquired before the first statement and released after the second.
+    locks: frozenset[object] = frozenset()
+    """Locks that the call held from `first` to `then`.
 
     If every call of the transaction holds the same lock, there is no race.
     """
 
     @property
     def is_in_else(self) -> bool:
-        """Whether a script runs the write only because a condition on the result of the query is false."""
+        """Whether an SQL script runs the write only if a condition on the query's result is false."""
         query, write = self.first.script, self.then.script
         return bool(query and write and query.results & (write.otherwise - write.conditions))
 
     @property
     def effect(self) -> str:
-        """Effect of the race, such as DOUBLE_INSERT; empty for a lost update, and for other kinds."""
+        """Effect of a STALE race, such as DOUBLE_INSERT; empty for a lost update and for other kinds."""
         write = self.then.write
         if self.code != STALE or not write:
             return ""
@@ -216,16 +130,16 @@ class Suspicion(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Key that is equal each time the same lines of the user's code run."""
+        """Kind, table and both lines of code: equal if several calls have the same suspicion."""
         return self.code, self.table, self.first.at, self.then.at
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions in the statements of one call: by kind, then in the order of the writes.
+    """Yield the suspicions of the kinds that a single call shows, sorted by kind.
 
-    Suspicions about copies are not included: see `stale_copies`.
+    STALE_COPY needs all calls of the program, and so do the kinds of program_races.
     """
-    # Skip the statements up to the last CREATE: a library sets up its tables in the first call.
+    # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
     call = call[creating[-1] + 1 :] if creating else call
     yield from _stale(call)
@@ -235,11 +149,11 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     yield from _forked(call)
 
 
-# Columns that never change. An ORM may set all columns of a row, most of them to the value that they have.
+# Columns that no call changes: an ORM may set all columns of a row, most of them to the value that they have.
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return the columns, with their tables, that UPDATEs set only to the value that the row already had."""
+    """Return (table, column) of the columns that UPDATEs only set to the value that the row already had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -254,9 +168,9 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return the statements of a call as if its writes did not set these columns.
+    """Return a call's statements, without `columns` among the columns that its writes set.
 
-    A column that the write also compares, in its WHERE, stays.
+    A column that the write also compares, in its WHERE clause, is not removed.
     """
     statements = []
     for statement in call:
@@ -267,16 +181,16 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# Suspicions about a table that is read outside of the transaction that writes it.
+# STALE and GUARDED: a table is read outside of the transaction that writes it.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of safe writes in the call: a write of another process before them would have been noticed."""
+    """Indexes of the call's safe writes. A safe write notices whether another process wrote before it."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
-        if _reads_inside(call[:index], statement, write) or _is_safe(write):
+        if reads_inside(call[:index], statement, write) or is_safe(write):
             safe_writes.append(index)
             continue
         queries = [
@@ -286,26 +200,25 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not (query.seeks_drawn and query.found is False)
             and not query.shares_snapshot(statement)
             and write.table in query.reads
-            and (query.who == statement.who or not (query.beside or statement.beside))
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
             and _depends(statement, write, query)
             and _follows(statement, write, query)
-            and not _renews_token(call, position, index)
+            and not renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
-        if queries and not _is_own(call[:index], write):
-            # Prefer a query for the same row: its last word, such as the value of the key, is that of the
-            # write.
+        if queries and not is_own(call[:index], write):
+            # Prefer a query of the written row: the SQL of both ends with the same word, such as the key.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
-            guards = held_guards(call, call.index(first), index)
-            yield Suspicion(STALE, write.table[1], first, statement, guards)
+            locks = held_locks(call, call.index(first), index)
+            yield Suspicion(STALE, write.table[1], first, statement, locks)
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield suspicions about checks of values that SQLite computes later, as in `SET n = n - 1`.
+    """Yield GUARDED and MAYBE_GUARDED suspicions: SQLite computes a value, as in `SET n = n - 1`.
 
-    The call has read the column outside of the transaction of the write. Such a write loses no update. But if
-    the code has checked the value, such as a balance, the check may no longer hold.
+    The call has read the column outside of the transaction of the write. The write loses no update. But a
+    guard between query and write, such as `if n > 0`, may have used a value that is out of date.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -318,24 +231,24 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             if query.write is None
             and columns & query.reads.get(write.table, frozenset())
             and _may_read(query, write)
-            and (query.who == statement.who or not (query.beside or statement.beside))
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
-        queries = [query for position, query in read if not _renews_token(call, position, index)]
-        if not queries or is_read_inside or _is_own(call[:index], write):
+        queries = [query for position, query in read if not renews_token(call, position, index)]
+        if not queries or is_read_inside or is_own(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]
         if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
             query = queries[kinds.index(code)]
             yield Suspicion(
-                code, write.table[1], query, statement, held_guards(call, call.index(query), index)
+                code, write.table[1], query, statement, held_locks(call, call.index(query), index)
             )
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets to the larger or smaller of the old value and another.
+    """Return the columns that an UPDATE sets to `max` or `min` of the old value and another value.
 
-    A stale check before such a write changes nothing: SQLite keeps the larger or smaller value in any case.
+    A guard on an old value does no harm before such a write: SQLite keeps the larger or smaller value anyway.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -344,17 +257,17 @@ def _extremes(sql: str) -> frozenset[str]:
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
-    """Return whether a query may have read a row that a write changes; True if the rows are not known."""
+    """Return whether a query may have read a row that a write changes; True if any rows are unknown."""
     if query.rows is None or write.rows is None:
         return True
-    names = {name for row in query.rows for name in row}
-    return any(name in names for row in (*write.rows, *write.there) for name in row)
+    keys = {key for row in query.rows for key in row}
+    return any(key in keys for row in (*write.rows, *write.existing) for key in row)
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return GUARDED or MAYBE_GUARDED, by the checks in the code between a query and a write.
+    """Return GUARDED or MAYBE_GUARDED for a query and a write (`statement`); None if there is no guard.
 
-    None if the code has no check. `columns` are the columns that the write computes.
+    A guard counts if it uses one of `columns`, the columns whose new values SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -362,172 +275,26 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
         tested = statement.script.conditions | statement.script.otherwise
         return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
     by_rows = bool(columns & conditions(query.sql))
-    guard = guard_between(query.calls, statement.calls, columns, read, by_rows)
+    guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
     if guard and not guard.of_others:
         return GUARDED if guard.exists else None
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write `between` already used the result of a query.
+    """Return whether `between`, a safe write between a query and a later write, used the query's result.
 
-    If so, the write `later` does not depend on the query. The safe write noticed any change after the query.
+    If so, the later write is no race: the safe write has noticed any change of the data since the query.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
-    is_same = bool(_all_names(write) & _all_names(later))
+    is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # The transaction of the query is over: another process may have changed the row since the query.
+        # Query and safe write were in one transaction. It is over, so the row may have changed since.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
-
-
-def _reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the data for a write was read in the transaction of the write, so that it cannot change.
-
-    For an UPDATE, a column that it sets must have been read. A read of other columns only shows that the row
-    exists.
-    """
-    table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
-    return any(
-        other.shares_snapshot(statement)
-        and table in other.reads
-        and (not sets or bool(sets & other.reads[table]))
-        and (other.write is None or other.write.table != table or _is_safe(other.write))
-        for other in earlier
-    )
-
-
-def _renews_token(call: Sequence[TracedStatement], first: int, then: int) -> bool:
-    """Return whether a call checks by a token that the result of a query is still valid at a write.
-
-    The call reads the token, such as a version number, before the query. The transaction of the write reads
-    the token again by the same SQL, and changes its table. `first` and `then` are the indexes of the query
-    and the write.
-    """
-    queries_before = {
-        statement.sql
-        for statement in call[:first]
-        if not statement.write and not statement.shares_snapshot(call[then])
-    }
-    inside = [
-        (index, statement)
-        for index, statement in enumerate(call)
-        if statement.transaction == call[then].transaction
-    ]
-    changed = {statement.write.table for _, statement in inside if statement.write}
-    again = (
-        statement
-        for index, statement in inside
-        if index < then and not statement.write and statement.sql in queries_before
-    )
-    return any(changed & {*statement.reads} for statement in again)
-
-
-def _is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has made or claimed each row that a write changes.
-
-    A claim is a change of the row so that no other process takes it.
-    """
-    claimed = {name for _, name in _claims(earlier, _names(write))}
-    rows = write.rows or ()
-    return bool(rows) and all(claimed & {(write.table, name) for name in row} for row in rows)
-
-
-def _names(write: Write) -> set[tuple[Table, KeyValue]]:
-    return {(write.table, name) for row in write.rows or () for name in row}
-
-
-def _all_names(write: Write) -> set[tuple[Table, KeyValue]]:
-    return _names(write) | {(write.table, name) for row in write.there for name in row}
-
-
-def _claims(
-    call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
-) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each statement that makes or claims a wanted row, with the row.
-
-    The statement ensures that no other process makes or claims the row. A row is a table and a unique key
-    with its values.
-    """
-    for index, statement in enumerate(call):
-        names = _names(statement.write) & wanted if statement.write else set()
-        if (
-            statement.write
-            and names
-            and _knows_it_wrote(call, index, statement.write)
-            and _is_claim(call[:index], statement, statement.write)
-        ):
-            yield from ((statement, name) for name in names)
-
-
-def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether a call can know that a statement wrote a row: from the row count, or a later read.
-
-    `index` is that of the statement in the call.
-    """
-    if not write.unseen or _is_new(write):
-        return True
-    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
-    return any(
-        (later and "changes()" in other.sql.lower())
-        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
-        for later, other in queries
-    )
-
-
-def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write succeeds in only one process.
-
-    In any other process a unique key refuses the write, or a search no longer finds the row.
-    """
-    if write.kind == INSERT:
-        return True
-    if not _is_safe(write) and not _reads_inside(earlier, statement, write):
-        return False
-    if write.kind != UPDATE:
-        return write.kind == OVERWRITE
-    queries = [query for query in earlier if query.write is None and write.table in query.reads]
-    searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # Values that were read before do not count: the next process reads the new value and compares it.
-    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
-    return bool(write.sets.difference(*write.keys) & (searched | compared))
-
-
-def held_guards(call: Sequence[TracedStatement], first: int, then: int) -> frozenset[object]:
-    """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
-
-    `first` and `then` are the indexes of the query and the write. A row is a lock if the call claims it in
-    another transaction, at the latest in the query itself, and changes it again after the write.
-    """
-    later = (
-        statement.write
-        for statement in call[then + 1 :]
-        if statement.write and statement.write.kind in (UPDATE, DELETE)
-    )
-    released = {name for write in later for name in _names(write)}
-    claimed = {
-        name
-        for statement, name in _claims(call[: first + 1], released)
-        if statement.write
-        and not statement.write.numbered
-        and statement.transaction != call[first].transaction
-    }
-    files = {lock[:2] for lock in call[first].locks & call[then].locks}
-    return frozenset(claimed | files)
-
-
-def _is_safe(write: Write) -> bool:
-    """Return whether the SQL of a write itself checks the state that it expects, as in compare-and-set."""
-    if write.kind == DELETE:
-        return bool(write.wheres - {"rowid"}.union(*write.keys))
-    if write.kind == INSERT:
-        return bool(write.wheres)
-    # An UPDATE must compare and set the value or a version. A key that keeps its value does not count.
-    changed = write.sets - (write.kept & frozenset().union(*write.keys))
-    return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
@@ -536,22 +303,25 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If the same library call runs query and DELETE, its result is the row and not the row count.
+        # If one library call runs both the query and the DELETE, it returns the row, not the row count.
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
         if query.counts and not _SELECTS.search(statement.sql):
-            # The key comes from elsewhere: only a check, such as for the last row, makes the race.
-            guard = guard_between(query.calls, statement.calls, columns, columns, by_rows=False)
+            # A count does not give the key of the row to delete. The DELETE depends on the count only if a
+            # guard tests it, for example to keep the last row.
+            guard = guard_between(query.stack, statement.stack, columns, columns, by_rows=False)
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
-    if write.kind == OVERWRITE and not _is_new(write):
-        # If the query found no row, there is nothing to overwrite, or the same value of another process.
+    if write.kind == OVERWRITE and not is_new(write):
+        # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
+        # process has made from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # If SQLite assigns the rowid, the primary key (the first one) cannot refuse the row.
-    key_columns = {frozenset(key) for _, (key, _) in _all_names(write)}
+    # `keys` begins with the primary key, which cannot refuse a row if SQLite assigns the rowid.
+    key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # An INSERT that ignores an equal key refuses nothing, unless the query searched for that key.
+    # If the INSERT ignores an existing key unnoticed, the key protects it only if the query searched for the
+    # key.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(key in key_columns and key <= columns and key & searched for key in keys)
     decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
@@ -559,47 +329,40 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
-    """Return whether a query without a condition decides about a row: `if name not in all_names`."""
-    return not conditions(query.sql) and may_depend(query.calls, statement.calls, by_rows=True) is True
+    """Return whether a query without WHERE decides about a new row: `if name not in all_names`."""
+    return not conditions(query.sql) and may_depend(query.stack, statement.stack, by_rows=True) is True
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the source code leads from a query's result to a write; True if it does not show this.
+    """Return False if, by the user's source code, a write does not depend on a query's result; else True.
 
-    A call that only shows the rows of a query, and then adds a row of its own, loses nothing.
+    A call that only shows the rows of a query, and then adds an unrelated row, loses nothing.
     """
     if write.kind == DELETE:
         return True
     by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
     sets = write.sets if write.kind == UPDATE else frozenset[str]()
     others = query.reads[write.table] - sets if sets else frozenset[str]()
-    return may_depend(query.calls, statement.calls, by_rows, sets, others) is not False
-
-
-def _is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows of a write, because each of their keys has a UUID."""
-    names = _names(write)
-    return bool(names) and not write.there and all(any(map(_is_uuid, key[1])) for _, key in names)
-
-
-def _is_uuid(value: object) -> bool:
-    return isinstance(value, str) and bool(_UUID.fullmatch(value))
+    return may_depend(query.stack, statement.stack, by_rows, sets, others) is not False
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether the values that the user's code provides for a row may depend on these columns."""
+    """Return whether values that the user's code provides for a row may come from `columns` of a query."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # The write sets all columns. If SQLite computes none, each may depend on any column that was read.
+    # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 
-# Suspicions about copies, such as a cache or a summary: a call reads the source of the copy outside of the
-# transaction that writes the copy.
+# STALE_COPY. A copy is a table that is derived from a source table, such as a cache or a summary. A call
+# reads the source outside of the transaction that writes the copy.
 
 
 def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return pairs of a source table and its copy: a transaction writes the source and deletes the copy."""
+    """Return the pairs (source, copy) of tables: a transaction writes the source and deletes from the copy.
+
+    Such a DELETE shows that the copy is derived from the source, and is out of date after the write.
+    """
     pairs = set()
     for call in calls:
         writes = [(statement.transaction, statement.write) for statement in call if statement.write]
@@ -613,15 +376,12 @@ def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table
 
 
 def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield a suspicion for each write of a copy, if the call read the source outside of its transaction.
-
-    `pairs` are source tables and their copies.
-    """
+    """Yield STALE_COPY suspicions. `pairs` has the tables (source, copy)."""
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # A copy that is written together with its source does not depend on the earlier query.
+            # If the transaction also reads or writes the source, the copy does not depend on the older query.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
@@ -632,15 +392,14 @@ def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]
                 yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
-# Suspicions about transactions: they begin DEFERRED, read and then write; several tasks share a transaction;
-# a forked process uses a connection.
+# DEFERRED, MIXED and FORKED: a transaction or connection is used in a wrong way.
 
 
 def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
-    """First query of each transaction; None until the transaction has read."""
+    """First query of each transaction, by the transaction's number; None until it has read."""
     can_fail: set[int] = set()
-    """Transactions that began DEFERRED and have not written: their first write can fail to get the lock."""
+    """Numbers of the DEFERRED transactions without a write yet: the first write can fail to get the lock."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None
@@ -660,7 +419,7 @@ def _mixed(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement] = {}
     for statement in call:
         first = firsts.setdefault(statement.transaction, statement)
-        if statement.who != first.who and statement.write:
+        if statement.runner != first.runner and statement.write:
             yield Suspicion(MIXED, statement.write.table[1], first, statement)
 
 

@@ -29,16 +29,6 @@ from sqlstress.user_work.callers import CallSite, UserFrames, awaiting_task, is_
 from sqlstress.user_work.connections import on_apsw_connection, rows
 from sqlstress.user_work.failures import LEAD
 from sqlstress.user_work.listening import ConnectionUses, Listener, call_soon
-from sqlstress.user_work.suspicions import (
-    DELETE,
-    INSERT,
-    OVERWRITE,
-    UPDATE,
-    ScriptUse,
-    Table,
-    TracedStatement,
-    Write,
-)
 from sqlstress.user_work.touched import (
     Row,
     WrittenTable,
@@ -48,6 +38,16 @@ from sqlstress.user_work.touched import (
     random_texts,
     searches_for_any,
     sql_literal,
+)
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    ScriptUse,
+    Table,
+    TracedStatement,
+    Write,
 )
 
 _MAX_SQL_CHARS = 300
@@ -311,10 +311,10 @@ class TracedConnection:
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            who=self._who,
-            beside=is_background_thread(),
+            runner=self._who,
+            in_background=is_background_thread(),
             locks=self._tracer.files.held_locks(),
-            calls=spot.calls,
+            stack=spot.stack,
             script=self._tracer.script,
         )
         reads: dict[Table, frozenset[str]] = {}
@@ -464,7 +464,7 @@ class TracedConnection:
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
         inserted = target.inserted(sql)
-        return write._replace(rows=inserted[0], there=inserted[1]) if inserted else write
+        return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
         if write.kind != UPDATE:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sqlstress.user_work.program_races import TracedProgram
-from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW, TracedStatement, Write
+from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW
+from sqlstress.user_work.traced_statements import TracedStatement, Write
 from tests.cli.conftest import Cli, saved
 
 BEGINNING = """

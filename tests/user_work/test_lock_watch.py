@@ -12,8 +12,8 @@ import pytest
 from sqlstress.report.results import Holder, Holds, WriteLock
 from sqlstress.targets.sqlite.lock_holders import READ, WAL, WRITE, Lock, LockSample, TimedSample
 from sqlstress.user_work import OTHERS, OURS, UNKNOWN
+from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.lock_watch import MOST, Holders, command_line_finder, shorten
-from sqlstress.user_work.show import merged_holders
 from tests.analysis.hand_made import run, trial
 
 FREE = LockSample(WAL, (Lock(READ, 9),), 1)

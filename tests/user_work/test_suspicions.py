@@ -23,12 +23,11 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    TracedStatement,
-    Write,
     copies,
     stale_copies,
     suspicions,
 )
+from sqlstress.user_work.traced_statements import TracedStatement, Write
 from tests.own_app import findings_of, measured
 from tests.pages import ROOT
 from tests.rows import thorough
@@ -119,8 +118,8 @@ def begin(sql: str) -> TracedStatement:
         ([begin("begin"), query(2), write()], [DEFERRED]),
         ([begin("BEGIN DEFERRED TRANSACTION"), write(), query(2), write()], []),
         ([begin("BEGIN IMMEDIATE"), begin("SAVEPOINT a"), query(2), write()], []),
-        ([write(2, who=1), write(2, who=1)], []),
-        ([write(2, who=1), write(2, who=2)], [MIXED]),
+        ([write(2, runner=1), write(2, runner=1)], []),
+        ([write(2, runner=1), write(2, runner=2)], [MIXED]),
         ([query(forked=True)], [FORKED]),
     ],
 )

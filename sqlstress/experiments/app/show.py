@@ -61,13 +61,12 @@ from sqlstress.user_work.failures_view import (
     split_findings,
     wal_findings,
 )
+from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
     UserPresenter,
     count_by_kind,
     first_suspicions,
     isolation_findings,
-    lock_findings,
-    lock_holder_blocks,
     shorter_transactions,
     suspicion_findings,
 )

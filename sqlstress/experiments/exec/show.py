@@ -45,13 +45,12 @@ from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, LOCKED, name
 from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
+from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
     CHECKED,
     UserPresenter,
     checked_legend,
     count_by_kind,
-    lock_findings,
-    lock_holder_blocks,
 )
 
 OURS = "sqlstress, for the checks"

@@ -18,7 +18,7 @@ from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, N
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
 from sqlstress.user_work.statements import Position, Statement, position_at, split_statements, tokens
-from sqlstress.user_work.suspicions import ScriptUse
+from sqlstress.user_work.traced_statements import ScriptUse
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session

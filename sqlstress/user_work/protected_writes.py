@@ -1,0 +1,189 @@
+"""Reasons why no other process can disturb a write of a call after an earlier query of the call.
+
+- Safe SQL: the write itself checks the state that it expects.
+- Repeated read: the transaction of the write reads the data again.
+- Token: the call reads a token, such as a version number, before the query and again before the write.
+- Claim: a write that can succeed in only one process at a time. Its rows then belong to the call.
+- Lock: the call holds a file lock, or a claimed row that other calls claim, too, from the query to the write.
+
+A key of a row, in this module, is a table with the columns of a unique key and the row's values in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sqlstress.user_work.touched import KeyValue, conditions
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
+
+_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
+"""Pattern of a UUID that differs in each call, because it was made from the time or at random.
+
+UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
+"""
+
+
+def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
+    """Return whether the transaction of a write has read the table before, so that it cannot change.
+
+    `earlier` has the call's statements before the write. For an UPDATE, the transaction must have read one of
+    the columns that are set: a read of other columns only shows that the row exists.
+    """
+    table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
+    return any(
+        other.shares_snapshot(statement)
+        and table in other.reads
+        and (not sets or bool(sets & other.reads[table]))
+        and (other.write is None or other.write.table != table or is_safe(other.write))
+        for other in earlier
+    )
+
+
+def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
+    """Return whether a token shows at a write that an earlier query's result is still valid.
+
+    The call reads the token, such as a version number, before the query. The transaction of the write reads
+    the token again by the same SQL, and changes the token's table.
+    """
+    queries_before = {
+        statement.sql
+        for statement in call[:query_index]
+        if not statement.write and not statement.shares_snapshot(call[write_index])
+    }
+    inside = [
+        (index, statement)
+        for index, statement in enumerate(call)
+        if statement.transaction == call[write_index].transaction
+    ]
+    changed = {statement.write.table for _, statement in inside if statement.write}
+    again = (
+        statement
+        for index, statement in inside
+        if index < write_index and not statement.write and statement.sql in queries_before
+    )
+    return any(changed & {*statement.reads} for statement in again)
+
+
+def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
+    """Return whether the call itself has made or claimed each row that a write changes.
+
+    `earlier` has the call's statements before the write.
+    """
+    claimed = {key for _, key in _claims(earlier, changed_keys(write))}
+    rows = write.rows or ()
+    return bool(rows) and all(claimed & {(write.table, key) for key in row} for row in rows)
+
+
+def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
+    """Return the keys of the rows that a write changes, removes or adds; empty if the rows are unknown."""
+    return {(write.table, key) for row in write.rows or () for key in row}
+
+
+def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
+    """Return the keys of the rows of a write, including rows of an INSERT whose keys existed before."""
+    return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
+
+
+def _claims(
+    call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
+) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
+    """Yield each statement of a call that claims a row with a wanted key, and the key."""
+    for index, statement in enumerate(call):
+        keys = changed_keys(statement.write) & wanted if statement.write else set()
+        if (
+            statement.write
+            and keys
+            and _knows_it_wrote(call, index, statement.write)
+            and _is_claim(call[:index], statement, statement.write)
+        ):
+            yield from ((statement, key) for key in keys)
+
+
+def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
+    """Return whether the call can know that a statement wrote a row, and did not skip the write.
+
+    The call knows it if it reads the row count or `changes()`, or if a query shows the row: a later query of
+    the table, or a query in the same transaction. `index` is the statement's index in the call.
+    """
+    if not write.unseen or is_new(write):
+        return True
+    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
+    return any(
+        (later and "changes()" in other.sql.lower())
+        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
+        for later, other in queries
+    )
+
+
+def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
+    """Return whether a write is a claim, and succeeds in only one process.
+
+    In every other process a unique key refuses the write, or a search no longer finds the row. `earlier` has
+    the call's statements before the write.
+    """
+    if write.kind == INSERT:
+        return True
+    if not is_safe(write) and not reads_inside(earlier, statement, write):
+        return False
+    if write.kind != UPDATE:
+        return write.kind == OVERWRITE
+    queries = [query for query in earlier if query.write is None and write.table in query.reads]
+    searched = frozenset(word for query in queries for word in conditions(query.sql))
+    # A comparison with a column that the call has read stops no other process: that process reads the new
+    # value, and compares with it.
+    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
+    return bool(write.sets.difference(*write.keys) & (searched | compared))
+
+
+def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
+    """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
+
+    A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
+    after the write.
+    """
+    later = (
+        statement.write
+        for statement in call[write_index + 1 :]
+        if statement.write and statement.write.kind in (UPDATE, DELETE)
+    )
+    released = {key for write in later for key in changed_keys(write)}
+    claimed = {
+        key
+        for statement, key in _claims(call[: query_index + 1], released)
+        if statement.write
+        and not statement.write.numbered
+        and statement.transaction != call[query_index].transaction
+    }
+    files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks}
+    return frozenset(claimed | files)
+
+
+def is_safe(write: Write) -> bool:
+    """Return whether the SQL of a write itself checks the state that it expects, as in compare-and-set."""
+    if write.kind == DELETE:
+        return bool(write.wheres - {"rowid"}.union(*write.keys))
+    if write.kind == INSERT:
+        return bool(write.wheres)
+    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key that it
+    # sets to the old value does not count.
+    changed = write.sets - (write.kept & frozenset().union(*write.keys))
+    return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
+
+
+def is_new(write: Write) -> bool:
+    """Return whether no other process can make the rows of a write: each of their keys has a new UUID."""
+    keys = changed_keys(write)
+    return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
+
+
+def _is_uuid(value: object) -> bool:
+    return isinstance(value, str) and bool(_UUID.fullmatch(value))
