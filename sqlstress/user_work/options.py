@@ -169,7 +169,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict of experiments with a rehearsal. That of studies is another option."""
+    """Return the option --strict of experiments with a rehearsal. Studies have another --strict."""
     return option(
         switch,
         False,
@@ -351,7 +351,7 @@ def settings_of(request: Request[Any, Any], data: Data) -> Settings:
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the case with its shared options. Raises UsageError if they contradict each other."""
+    """Return the requested case. Raises UsageError if options of sql, app and exec contradict each other."""
     case = request.case
     check_window(request)
     check_locking(request)
