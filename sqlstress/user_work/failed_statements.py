@@ -132,11 +132,11 @@ class FailedStatements:
         self._commits_later = False
         """Whether a later call ever committed a transaction that a call left open, as batches do."""
         self._repeats: dict[tuple[str, str], tuple[int, int]] = {}
-        """Number of calls that repeated a transaction, and most refusals in a call, by function and line."""
+        """Number of calls that repeated a transaction, and most refusals in one, by function and line."""
         self._refused = Counter[str]()
-        """Number of the current call's transactions in which a lock refused a write, by line of the write."""
+        """Number of the current call's transactions in which a lock refused a write, by the write's line."""
         self._splits = Counter[tuple[str, Transaction]]()
-        """Number of open transactions that `executescript` committed, by its line and by transaction."""
+        """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time for which a query stayed open, in seconds, by statement and line."""
         self._in_memory = Counter[tuple[str, str]]()
@@ -188,7 +188,7 @@ class FailedStatements:
         history = self.watch(connection)
         self._libraries.add("apsw")
         history.name = connection.filename
-        self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
+        self.costs.add_connection(0.0)  # The duration is unknown: apsw calls this afterwards.
         self.on_open()
         connection.cursor_factory = apsw_cursor(connection.cursor_factory, history)
         connection_class = type(connection)
@@ -204,7 +204,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return a new history for a new connection. Drop the histories of deleted connections."""
+        """Return a new history (last statements) of a new connection. Drop those of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():
@@ -243,10 +243,10 @@ class FailedStatements:
         )
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the instruction in `frame` that calls the SQLite library, or the user's line if needed.
+        """Return the instruction in `frame` that calls the SQLite library, or the user's line if `_looks_up`.
 
-        The line of an instruction is only looked up when it is reported, because this takes as long as a
-        short statement.
+        Without `_looks_up`, the line is only searched for when it is reported, because the search takes as
+        long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
@@ -357,13 +357,13 @@ class FailedStatements:
                 is_own = history.thread == get_ident()
                 if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
                     self._leave_open(history, call, by_tasks=not is_own, returned=returned)
-            elif history.opened_by and not runs_statement(history):  # else another thread is ending it now
+            elif history.opened_by and not runs_statement(history):  # Another thread may be ending it now.
                 self._end(history, was_committed=history.last_end() == "commit")
 
     def _note_repeats(self, call: str, *, returned: bool) -> None:
-        """Record that a call repeated its transaction, because SQLite had refused a write in it.
+        """Record a call that repeated its transaction after SQLite had refused a write in it.
 
-        It did so if it returned after a commit: without a commit, it may have given up.
+        A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
         """
         refused, self._refused = self._refused, Counter[str]()
         if not returned or not any(history.last_end() == "commit" for history in self._histories):
@@ -374,9 +374,9 @@ class FailedStatements:
                 self._repeats[call, at] = calls + 1, max(most, count)
 
     def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
-        """Count a call that returned while a transaction of the connection was open.
+        """Count a call that ended while a transaction was open on the connection with this history.
 
-        `by_tasks` is whether asyncio tasks, which have ended, ran its statements.
+        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
         """
         if not history.opened_by:
             history.opened_by, history.open_calls, history.open_wrote = call, 0, False
@@ -409,7 +409,7 @@ class FailedStatements:
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that a call left open: if not committed, count the calls in it."""
+        """Handle the end of a transaction that a call left open: count its calls if it was not committed."""
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
@@ -489,7 +489,7 @@ class FailedStatements:
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
-    """Return the state of a transaction ("none", "read" or "written"), apart from temporary tables.
+    """Return the state of a transaction ("none", "read" or "written"), without temporary tables.
 
     Writes of temporary tables take no lock of the database file, but an INSERT ... SELECT may read the file.
     `refused` are the ids of the statements that got no lock.
@@ -501,9 +501,10 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
-    """Return the files of a connection in the order in which a transaction locks them, with commas.
+    """Return the files in the order in which a transaction locks them, separated by commas.
 
-    `statements` are the transaction's statements, of which the last one failed. Empty if there is one file.
+    `statements` are the transaction's statements, of which the last one failed. Empty if the order is
+    unknown, or there is only one file.
     """
     files = attached_files(connection)
     if len(files) < 2:
@@ -516,6 +517,6 @@ def _lock_order(connection: Any, statements: Sequence[str]) -> str:
 
 
 def _count(counts: Counter[K], kind: K) -> None:
-    """Count an observation. Kinds after the first MAX_KINDS are not counted."""
+    """Count an observation of this kind. After MAX_KINDS kinds, no further kind is counted."""
     if kind in counts or len(counts) < MAX_KINDS:
         counts[kind] += 1

@@ -14,9 +14,9 @@ from sqlstress.sqlite_codes import name
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
 """Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
 HANDLER_MS = 50
-"""Minimum duration in ms of a failure without a busy timeout, in which the program's busy handler has waited.
+"""Minimum duration in ms of a failure by which it shows a busy handler, if the busy timeout is 0.
 
-SQLite reports a timeout of 0 for a connection with such a handler.
+SQLite reports a timeout of 0 for a connection with a busy handler of the program.
 """
 
 

@@ -41,7 +41,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """Pattern of the space and comments before the first word of a statement.
 
-SQLite's trace reports a trigger's statement as a comment, so no word follows there.
+SQLite's trace reports a trigger's statement as a comment, so such a statement has no first word.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
@@ -95,9 +95,9 @@ class FailureFacts(NamedTuple):
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """Holder of the write lock: "this process" if an idle connection of it had the lock; otherwise empty."""
+    """Holder of the write lock: "this process" if it was another, idle connection of it; otherwise empty."""
     held_since: str = ""
-    """Statement, with its line, that began the transaction of that idle connection; empty without one."""
+    """Statement, with its line, that began the transaction of `holder`; empty if `holder` is empty."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
     repeated: str = ""
@@ -121,7 +121,7 @@ class Occurrences:
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
-        """Count a failure of a statement, after `waited_s` seconds in the library's call."""
+        """Count a failure of a statement that took `waited_s` seconds."""
         self.count += 1
         self.waits_s.append(waited_s)
         self.longest_s = max(self.longest_s, waited_s)
@@ -157,7 +157,7 @@ class FailureCounter:
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement, which took `waited_s` seconds, if it overlaps the window.
+        """Count a failure of a statement that took `waited_s` seconds, if this time overlaps the window.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """

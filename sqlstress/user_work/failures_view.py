@@ -78,7 +78,7 @@ class Failure(NamedTuple):
     Empty unless an idle connection of the same process held the lock.
     """
     lock_order: tuple[str, ...] = ()
-    """Files in the order in which the transaction locked them; it waited for the last file."""
+    """Files in the order in which the transaction locked them; it waited for the lock of the last file."""
     opposite: str = ""
     """Line of another failure, whose transaction locked two of these files in the opposite order."""
 
@@ -104,7 +104,7 @@ def with_shared_cache(failures: list[Failure]) -> list[Failure]:
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return a failure with `opposite` set, if another transaction locked its files in that order."""
+    """Return a failure with `opposite` set if another transaction locked its files in reverse order."""
     pairs = {*combinations(failure.lock_order, 2)}
     for other in others:
         if pairs & {*combinations(reversed(other.lock_order), 2)}:
@@ -236,7 +236,7 @@ def _primary(failure: Failure) -> tuple[str, str, int]:
 
 
 def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the sort key of a cause's failures: certain causes first, then most failures first."""
+    """Return the sort key of a cause: certain causes first, then by number of failures, descending."""
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
     return not is_certain, -sum(failure.times for failure, _ in kinds)

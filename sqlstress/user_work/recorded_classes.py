@@ -76,7 +76,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of a sqlite3 cursor's class that records in the history of its connection."""
+    """Return a subclass of a sqlite3 cursor's class that records statements in its connection's history."""
     return _recorded_cursor(base, STATEMENTS)
 
 
@@ -176,7 +176,7 @@ def _commits_first(connection: Any) -> bool:
 def runs_statement(history: History) -> bool:
     """Return whether another thread is running a statement of the connection with this history."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    # If so, it is in a method of this module. The thread may run a statement of another connection.
+    # If so, the thread is in a method of this module, whose variable `history` shows the connection.
     return (
         frame is not None
         and frame.f_code.co_filename == __file__
