@@ -37,7 +37,7 @@ NEVER = "never"
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open, because their rows were not all fetched."""
 OVERLAP = "overlapping transactions"
-"""Report topic: statements of a thread in a transaction that another thread began on the connection."""
+"""Report topic: statements in a transaction that another thread began on a shared connection."""
 NO_EFFECT = "PRAGMA without effect"
 """Report topic: PRAGMAs that ran in a transaction, where SQLite ignores them."""
 REPEATED = "repeated transactions"
@@ -51,10 +51,15 @@ IN_MEMORY = "in memory"
 LOST_LOCKS = "lost locks"
 """Report topic: causes and signs that a process lost SQLite's locks on a database that it has open."""
 CLOSED, DELETED = "closed", "deleted"
-"""Kinds of LOST_LOCKS: code other than SQLite opened a file of the database; -wal or -shm was deleted during
-its use."""
+"""Kinds of LOST_LOCKS.
+
+CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
+"""
 COPIED, MOVED = "copied by a program", "moved or deleted"
-"""Kinds of LOST_LOCKS: another program copied the database file; the file was moved, replaced or deleted."""
+"""Kinds of LOST_LOCKS.
+
+COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
+"""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
 NO_LOCKS = "no locks"
 """Kinds of LOST_LOCKS, for a process with two SQLite libraries, or without locks.

@@ -1,9 +1,9 @@
 """Origin of an SQL statement: line of the user's code, thread, and use of the row count.
 
-Terms: the user's code are the files in the folder of the user file. A frame is a stack frame of Python. The
-row count is the number of rows that a statement has changed, such as `cursor.rowcount`: code that reads it
-notices that an UPDATE changed no row. A statement may run in a thread of a library such as aiosqlite, while
-a coroutine of the user's code waits for it.
+Terms: the user's code is in a given folder, but not in an installed library. A frame is a stack frame of
+Python. The row count is the number of rows that a statement has changed, such as `cursor.rowcount`: code that
+reads it notices that an UPDATE changed no row. A statement may run in a thread of a library such as
+aiosqlite, while a coroutine of the user's code waits for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CallSite(NamedTuple):
     at: str
     """File and line, such as "bank.py:27"; empty if not known."""
     number: int = 0
-    """Number of the call in the bytecode, different for each call in a line; 0 if not known."""
+    """Number that identifies the call, because a line can contain several calls; 0 if not known."""
     counted: bool = False
     """Whether the user's code seems to read the row count: it uses the result, or names `rowcount`."""
     insists: bool = False
@@ -109,7 +109,7 @@ def is_abandoned(thread: int) -> bool:
     """Return whether a thread, given by its id, has run statements for asyncio tasks that have all ended.
 
     If so, no task is left that could end the thread's open transaction. A function of the thread still has
-    the last future, which leads to the event loop.
+    the last future, which refers to the event loop.
     """
     if "asyncio" not in sys.modules:
         return False
@@ -200,7 +200,7 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the user's frame that probably waits for this thread; None if unknown.
+        """Return the frame of the user's code that probably waits for this thread; None if unknown.
 
         It is the frame of the only waiting coroutine. If there are several or none, it is that of the main
         thread.
@@ -298,7 +298,7 @@ def _reads_count(code: CodeType) -> bool:
 
 
 def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether a frame's function checks a row count after its current line, to raise an error."""
+    """Return whether a frame's function still has to check a row count, to raise an error if it is wrong."""
     return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
 
 

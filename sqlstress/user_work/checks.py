@@ -132,7 +132,7 @@ class Checks:
 
     @contextmanager
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt a check in this block at its time limit, and raise CheckNotRun.
+        """Interrupt the check that runs in the `with` block at its time limit, and raise CheckNotRun.
 
         Other errors of the check become CheckNotRun, too. But the error of a locked database is raised as it
         is, because a later round of checks may succeed.
@@ -202,7 +202,7 @@ def _row_text(row: Row) -> str:
 
 
 MAX_FAILED_OPENS = 5
-"""Number of consecutive failures to connect from which on a round of checks fails.
+"""Number of consecutive failures to connect that ends the rounds of checks.
 
 A single failure is no fault: the last connection of the load locks the file exclusively while it closes.
 """
@@ -235,7 +235,7 @@ class CheckRound(NamedTuple):
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Checks that failed; None if the round has no result: it could not connect, or found a lock."""
+    """Checks that failed; None if the round has no result: no connection, or a locked database."""
 
 
 class Checker:

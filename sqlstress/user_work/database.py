@@ -61,7 +61,7 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # A WAL database that no program used was read without locks: no program may have opened it since.
+            # A WAL database that no program used was read without locks. So check that no program opened it.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -118,7 +118,7 @@ def _unreadable(original: Path) -> Path | None:
     """Return the first file of a database that this user may not read; None if all can be read."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
-        # Opening is the only reliable test. Closing drops no locks, as this process has no connection here.
+        # Opening is the only reliable test. Closing drops no locks, because this process holds no locks.
         try:
             os.close(os.open(path, os.O_RDONLY))
         except PermissionError:

@@ -132,8 +132,8 @@ class Listener:
         """Start the trace, unless other running threads may already use the connection.
 
         `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
-        because of other threads. With `uses`, an observer of their calls, it ends if they use the connection
-        at the same time. Without `uses`, it ends if they might.
+        because of other threads. With `uses`, which observes their calls, the trace ends if threads use the
+        connection at the same time. Without `uses`, the trace ends if threads might do so.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False

@@ -203,7 +203,7 @@ def check(function: F) -> F:
 
 
 def finish(function: F) -> F:
-    """Mark the function that each process calls at its end, with its result of the connect function."""
+    """Mark the function that each process calls at its end, with the result of its `connect` function."""
     return _mark(function, FunctionRole(FINISH))
 
 

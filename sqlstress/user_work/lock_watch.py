@@ -66,7 +66,7 @@ class Holders:
     """
 
     def __init__(self, find: Callable[[int], Sequence[str]]) -> None:
-        """`find` returns the command line of the process with a process number; empty if unknown."""
+        """`find` returns the command line of a process, given by its number; empty if unknown."""
         self._find_command = find
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
         self._all_runs = HoldTracker()
@@ -100,7 +100,7 @@ class Holders:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
-        # A word that differs between processes of the program is replaced by its key: PATH and N for values.
+        # If a word differs between processes of the program, its paths and numbers are replaced.
         both = zip(program.words, words, strict=True)
         program.words = [word if word == new_word else group_key(word) for word, new_word in both]
         return program

@@ -35,7 +35,7 @@ _COPIERS = {
     *("7z", "bzip2", "gzip", "pigz", "tar", "xz", "zip", "zstd"),
 }
 _MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
-"""Programs that copy files, and those that move, replace or delete files."""
+"""_COPIERS: programs that copy files. _MOVERS: programs that move, replace or delete files."""
 _TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
 """Programs whose last argument is the file that they write."""
 _SHELLS = {"bash", "cmd.exe", "sh"}

@@ -234,7 +234,7 @@ def _count(things: Iterable[Any]) -> Counter[Any]:
     for thing in things:
         try:
             counts[thing] += 1
-        except TypeError:  # not hashable, such as a dict
+        except TypeError:  # The value is not hashable, such as a dict.
             counts[repr(thing)] += 1
     return counts
 

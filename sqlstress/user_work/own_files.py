@@ -31,7 +31,10 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Guard that refuses connections of this process to other databases. It cannot be removed again."""
+    """Guard that refuses connections of this process to databases that are not the trial's.
+
+    It cannot be removed, because audit hooks are permanent.
+    """
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
         """Allow databases in `folder`; None allows any folder.
@@ -42,9 +45,9 @@ class OwnFiles:
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
-        """Databases in the folder for temporary files that this process has created."""
+        """Databases that this process has created in the folder for temporary files."""
         self.refused: OtherFileError | None = None
-        """First error that was raised, kept because the user's code may catch it; None before."""
+        """First refusal of a connection, kept because the user's code may catch it; None before that."""
 
     def watch(self) -> None:
         """Check each connection that is opened from now on."""
@@ -84,7 +87,7 @@ class OwnFiles:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a temporary file was created by this process: it was missing or empty before."""
+        """Return whether a file is in the folder for temporary files, and new: missing or empty at first."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)

@@ -117,7 +117,7 @@ class UserWork(ProvenWork):
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
-        # Close files before this process connects to check the data: closing them later would drop its locks.
+        # Close files before this process connects to the database: closing them later would drop its locks.
         super().release()
         if self._checking:
             self._checking.finish(pulse)
@@ -172,7 +172,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the suspicions of the rehearsal, which runs once per case and is part of each trial."""
+        """Return the suspicions of the rehearsal, which runs once per case. Each trial reports them."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key

@@ -57,7 +57,7 @@ MIN_ROUNDS = 10
 ALL_S = 5.0
 """Time limit in seconds for all calls of a rehearsal, without the first start of its process."""
 AFTER_S = 3.0
-"""Part of ALL_S, in seconds, for calls on data from after the load, if data from before it was kept."""
+"""Time limit in seconds for all calls on data from after the load, if data from before it was kept."""
 START_S = 10.0
 """Time limit in seconds for the first start of the process: copy files, import the code, and connect."""
 CALL_S = 2.0
@@ -115,7 +115,7 @@ def rehearse(
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
-            # Reasons why calls failed are not reported here: those of the first copy are reported.
+            # Failed calls on this copy are not reported: the first copy had calls of the same transactions.
             result += _lost_data(sightings(earlier.calls))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
@@ -238,7 +238,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reason for each transaction without an examined call. Leave out those in `others`."""
+        """Yield the reason why a transaction has no traced call, except for transactions in `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
