@@ -258,8 +258,8 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 def _is_count_read() -> bool:
     """Return whether any function on the call stack may read the row count of a statement.
 
-    In an asyncio task, or outside of the main thread, the result is always True: functions that are not on
-    the call stack wait for the statement, and they are unknown.
+    In an asyncio task, or outside of the main thread, the result is always True: the functions that wait for
+    the statement are not on this call stack, so they are unknown.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -278,7 +278,10 @@ search slow.
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
+    """Return whether a frame's function reads a row count, or refers to a function that does.
+
+    Only functions of the same module are searched.
+    """
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -286,7 +289,7 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a frame's function, and of the functions of its module that it names."""
+    """Return the code of a frame's function, and of the functions of its module to which it refers."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 

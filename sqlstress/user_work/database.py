@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_S = 5.0
-"""Maximum wait for locks of other programs on the original, in seconds."""
+"""Maximum wait, in seconds, for locks of other programs on the original database."""
 _TRIES = 3
 
 

@@ -76,7 +76,7 @@ LOOK_S = 0.05
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the numbers that PRAGMA synchronous returns."""
 MIN_NEVER = 100
-"""Minimum number of calls that end in one open transaction, before they count as never committed."""
+"""Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, for which a query stays open before it is recorded."""
 
@@ -253,7 +253,10 @@ class FailedStatements:
         return frame.f_code, frame.f_lasti
 
     def line_text(self, at: Caller | None) -> str:
-        """Return the line of a caller, such as "bank.py:27"; empty if unknown, or not in the user's code."""
+        """Return the line of a caller, a position in code, such as "bank.py:27".
+
+        Empty if the line is unknown, or is not in the user's code.
+        """
         if at is None:
             return ""
         origin, number = at
@@ -357,7 +360,8 @@ class FailedStatements:
                 is_own = history.thread == get_ident()
                 if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
                     self._leave_open(history, call, by_tasks=not is_own, returned=returned)
-            elif history.opened_by and not runs_statement(history):  # Another thread may be ending it now.
+            # If a statement is running, another thread may be ending the transaction.
+            elif history.opened_by and not runs_statement(history):
                 self._end(history, was_committed=history.last_end() == "commit")
 
     def _note_repeats(self, call: str, *, returned: bool) -> None:

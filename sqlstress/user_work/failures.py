@@ -34,7 +34,7 @@ MAX_HISTORY = 50
 MAX_SQL = 100
 """Maximum number of characters of a statement that are kept."""
 IMPLICIT_BEGIN = "implicit BEGIN"
-"""Text for the beginning of a transaction that no BEGIN or SAVEPOINT of the user's code began."""
+"""Text in place of the first statement of a transaction that began without BEGIN or SAVEPOINT."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
@@ -95,7 +95,7 @@ class FailureFacts(NamedTuple):
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """Holder of the write lock: "this process" if it was another, idle connection of it; otherwise empty."""
+    """Holder of the write lock: "this process" for another, idle connection of the process; or empty."""
     held_since: str = ""
     """Statement, with its line, that began the transaction of `holder`; empty if `holder` is empty."""
     locking_mode: str = ""
@@ -132,8 +132,8 @@ class Occurrences:
         The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # These facts may be rare: while two transactions wait for each other, most others fail at their first
-        # statement, without these facts. So the facts of a single failure are enough.
+        # These two facts are taken from any failure that has them: while two transactions wait for each
+        # other, most others fail at their first statement, without these facts.
         order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
         repeated = next((facts.repeated for facts in self.examined if facts.repeated), "")
         return {

@@ -47,7 +47,7 @@ MAX_ROWS = 5
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
 """Names of rules, each with the name of another rule whose cause has the same cure."""
 MAX_CAUSES = 3
-"""Maximum number of causes of failures, or of sightings of a topic, that are explained."""
+"""Maximum number of findings of each function here, such as causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
 """Minimums for a finding on long holds of the write lock: number, and shares of time outside of SQLite.
@@ -78,7 +78,7 @@ class Failure(NamedTuple):
     Empty unless an idle connection of the same process held the lock.
     """
     lock_order: tuple[str, ...] = ()
-    """Files in the order in which the transaction locked them; it waited for the lock of the last file."""
+    """Files, in the order in which the transaction locked them, then the file whose lock it waited for."""
     opposite: str = ""
     """Line of another failure, whose transaction locked two of these files in the opposite order."""
 

@@ -164,7 +164,7 @@ class Listener:
             self._is_shared = _is_shareable(self._connection)
 
     def _trace(self, sql: str) -> None:
-        # SQLite calls the trace during a call of this thread, which so already holds the connection's mutex.
+        # SQLite calls the trace in a call of this thread, so this thread holds the connection's mutex.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:

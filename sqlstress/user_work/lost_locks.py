@@ -103,7 +103,7 @@ class LostLocks:
         is_target = program in _TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
         if program in _MOVERS or is_target:
             return MOVED
-        # A copy is sound if this process holds the write lock, and it includes the WAL or the WAL is empty.
+        # A copy is sound if this process holds the write lock, and the WAL is copied, too, or is empty.
         wal = Path(f"{self._file}-wal")
         has_wal = any(word.endswith(wal.name) for word in arguments) or not wal.exists()
         is_complete = has_wal or not wal.stat().st_size

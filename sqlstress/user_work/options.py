@@ -284,7 +284,7 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case for a driver and its server. Raises UsageError if an option is not available there."""
+    """Return the case with a driver and its server's options. Raises UsageError if it lacks an option."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -339,7 +339,7 @@ SWEPT = common("concurrency", "duration", "warmup", "ops", *OPEN_LOOP_OPTIONS, "
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose the store with --target"}
-"""Reason why an option does not apply if the user's code opens the database itself, by option."""
+"""Reasons why options do not apply if the user's code opens the database itself, by option."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:

@@ -111,7 +111,7 @@ class OwnFiles:
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
     """Limit the user's code in this process, from now on, to databases in the trial's folder.
 
-    With `allow_others`, or with a database on a server, it can open any database but `original`.
+    With `allow_others`, or with a database on a server, the code can open any database but `original`.
     """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)

@@ -290,7 +290,7 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:
-        os._exit(0)  # The user's code has forked this process, and returned from the call in it, too.
+        os._exit(0)  # This process is a fork by the user's code, and has returned from the call, too.
     return (*tracer.call, *tracer.forks.drain())
 
 
