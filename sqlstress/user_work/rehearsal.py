@@ -318,8 +318,8 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # The locks of a single call do not count: a row claimed in one call may be a work item, not a lock.
-    # A write for which a condition must be true comes first: reports show one suspicion of each kind.
+    # If only one call had a suspicion, its locks do not count: the row that it claimed may be a work item.
+    # A suspicion whose write is not in an `else` comes first: reports show one suspicion of each kind.
     return tuple(
         Sighting(
             SUSPICION,
