@@ -202,8 +202,7 @@ class UserFrames:
     def _waiting_frame(self) -> FrameType | None:
         """Return the frame of the user's code that probably waits for this thread; None if unknown.
 
-        It is the frame of the only waiting coroutine. If there are several or none, it is that of the main
-        thread.
+        It is that of the only waiting coroutine, or of the main thread if there are several or none.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -278,10 +277,7 @@ search slow.
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a frame's function reads a row count, or refers to a function that does.
-
-    Only functions of the same module are searched.
-    """
+    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -289,7 +285,7 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a frame's function, and of the functions of its module to which it refers."""
+    """Return the code of a frame's function, and of each function of its module that it names."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
@@ -307,10 +303,7 @@ def _raises_by_count(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of all `if cursor.rowcount …: raise …` in a function.
-
-    Empty if the source of the function is not available.
-    """
+    """Return the lines of all `if cursor.rowcount …: raise …` in a function; empty without its source."""
     if not _COUNTS & {*code.co_names}:
         return []
     import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.

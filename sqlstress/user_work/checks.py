@@ -134,8 +134,7 @@ class Checks:
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
         """Interrupt the check that runs in the `with` block at its time limit, and raise CheckNotRun.
 
-        Other errors of the check become CheckNotRun, too. But the error of a locked database is raised as it
-        is, because a later round of checks may succeed.
+        Other errors become CheckNotRun, too, except that of a locked database: a later round may succeed.
         """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
@@ -230,7 +229,7 @@ def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
 
 
 class CheckRound(NamedTuple):
-    """Result of a round of checks, which runs each check once, during the load."""
+    """Result of a round, which runs each check once, during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""

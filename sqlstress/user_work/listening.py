@@ -186,10 +186,7 @@ class Listener:
     # Actions of a thread before and after each call of a method of the connection.
 
     def enter(self) -> None:
-        """Handle the start of a call of the connection by this thread.
-
-        End the trace before this call if another thread is using the connection.
-        """
+        """Handle the start of a call by this thread. If other threads use the connection, end the trace."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
@@ -299,10 +296,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
 
 
 def _is_shareable(connection: sqlite3.Connection) -> bool:
-    """Return whether sqlite3 lets other threads use a connection (check_same_thread=False).
-
-    A new thread tries it.
-    """
+    """Return whether sqlite3 lets a new thread use a connection (check_same_thread=False)."""
     cursors: list[sqlite3.Cursor] = []
     finished = threading.Event()
 

@@ -152,8 +152,8 @@ def waits_for_threads(frame: FrameType | None) -> bool:
 def waiting_functions(frame: FrameType | None) -> list[str]:
     """Return the names of the functions in which a thread waits for others, innermost first.
 
-    `frame` is the thread's innermost frame. Empty if the thread does not wait. Functions that only start a
-    thread are included, because they are in the modules of the functions that wait.
+    `frame` is the thread's innermost frame. Empty if the thread does not wait. STARTING_FUNCTIONS, which do
+    not wait, are included.
     """
     names = []
     while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):
