@@ -1,26 +1,27 @@
-"""Shared parts of experiments with the user's own work: database, checks, weights, report table.
+"""Shared parts of the experiments with the user's own work: sql, app and exec.
 
-An experiment of this kind (SQL scripts, an application's file, any command) is a package that adds:
+Each of these experiments is a package with the following modules:
 
-- a spec, with `data: Data` and the work of its workers; its options have `data: DataOptions`, from which
-  `options.read` makes a Data;
-- work, a subclass of `parent.UserWork`, the part that runs in the parent process: it makes the database and
-  runs the checks before, during and after the load. Further checks belong into its method `proofs`, further
-  preparations into `ready`;
-- worker, a subclass of `source.UserSource`, which draws operations at random, in proportion to their weights.
+- spec: the case's `data: Data` (the database and the user's checks), and the work of the workers. The
+  experiment's options have `data: DataOptions`, from which `options.read` makes a Data;
+- work: a subclass of `parent.UserWork`, the part that runs in the parent process. It makes the database and
+  runs the user's checks before, during and after the load. Its method `proofs` returns further checks, its
+  method `ready` makes further preparations;
+- worker: a subclass of `source.UserSource`, which draws operations at random, in proportion to their weights.
   The subclass defines the function that each kind of operation calls, and the errors which mean that a lock
   was not released in time;
-- show, a subclass of `show.UserPresenter`: a table row for each number of processes, latencies by kind of
-  operation.
+- show: a subclass of `show.UserPresenter`, a table with a row for each number of processes, and latencies by
+  kind of operation.
+
+Terms: a call is one call of a function of the user's Python file. A sighting is an observation that processes
+add to the report of a trial. Its topic says what was observed, such as a statement that SQLite refused. Its
+traits are further properties by name.
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"
-"""Names of the user's checks in the verdict of a trial, if there are any."""
+"""Names, in a trial's verdict, of the results of the user's checks during and after the load."""
 SUSPICION = "suspicion"
-"""Topic of suspicious statements in a transaction.
-
-A topic is the kind of an observation ("sighting") that a process adds to the report of a trial.
-"""
+"""Report topic: suspicions, which are statements of a transaction that look like a race."""
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
 """Labels that replace the command line of a process that held the write lock.
 
@@ -28,41 +29,52 @@ OURS: processes of sqlstress, including the user's code that they call. OTHERS: 
 not listed separately, because there are too many. UNKNOWN: processes that ended, or could not be inspected.
 """
 FAILED_STATEMENT = "failed statement"
-"""Topic of statements that SQLite refused."""
+"""Report topic: statements that SQLite refused."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
-"""Topics of calls that returned with a transaction open, and of calls whose transaction never committed."""
+"""Report topics: calls that returned with a transaction open; calls whose transaction never committed."""
 NEVER = "never"
-"""Trait of NOT_COMMITTED: "yes" if the process committed none of its open transactions to its end."""
+"""Trait of NOT_COMMITTED sightings: "yes" if the process committed no transaction that a call left open."""
 OPEN_STATEMENT = "open statement"
-"""Topic of queries that stayed open, because their rows were not all fetched."""
+"""Report topic: queries that stayed open, because their rows were not all fetched."""
 OVERLAP = "overlapping transactions"
-"""Topic of statements of a thread in a transaction that another thread began on the same connection."""
+"""Report topic: statements in a transaction that another thread began on a shared connection."""
 NO_EFFECT = "PRAGMA without effect"
-"""Topic of PRAGMAs that ran in a transaction, where SQLite ignores them."""
+"""Report topic: PRAGMAs that ran in a transaction, where SQLite ignores them."""
 REPEATED = "repeated transactions"
-"""Topic of calls that repeated a transaction after SQLite had refused a write in it."""
+"""Report topic: calls that repeated a transaction after SQLite had refused a write in it."""
 SPLIT = "split transaction"
-"""Topic of calls of executescript that committed the open transaction before its end."""
+"""Report topic: calls of `executescript` that committed the open transaction before its end."""
 LONG_HOLD = "long hold"
-"""Topic of transactions that held the write lock for long."""
+"""Report topic: transactions that held the write lock for long."""
 IN_MEMORY = "in memory"
-"""Topic of connections to a database in memory, which is private to its process."""
+"""Report topic: connections to a database in memory, which is private to its process."""
 LOST_LOCKS = "lost locks"
-"""Topic of causes and signs of lost locks."""
+"""Report topic: causes and signs that a process lost SQLite's locks on a database that it has open."""
 CLOSED, DELETED = "closed", "deleted"
-"""Kinds of this topic: code other than SQLite opened a file of the database; -wal or -shm was deleted while
-in use."""
+"""Kinds of LOST_LOCKS.
+
+CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
+"""
 COPIED, MOVED = "copied by a program", "moved or deleted"
-"""More kinds: another program copied the database file; code moved, replaced or deleted the file."""
+"""Kinds of LOST_LOCKS.
+
+COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
+"""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
 NO_LOCKS = "no locks"
-"""More kinds: a process used the database with two SQLite libraries; it had the database open twice, and two
-libraries loaded; it had the database open and none of SQLite's locks; it wrote without any lock."""
+"""Kinds of LOST_LOCKS, for a process with two SQLite libraries, or without locks.
+
+LIBRARIES: it used the database with two libraries. LOADED: it had two libraries loaded, and the database open
+twice. LOCKLESS: it had the database open, but none of SQLite's locks. NO_LOCKS: it wrote without any lock.
+"""
 CALL_COST = "call cost"
-"""Topic of the connections and commits of calls: its count is the number of calls."""
+"""Report topic: connections and commits of the calls of a function. The count is the number of calls."""
 NOT_REHEARSED = "not rehearsed"
-"""Topic of the reasons why the rehearsal did not examine a transaction."""
+"""Report topic: reasons why the rehearsal did not examine a transaction."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
-"""Topics of a rehearsal: calls of the transactions after the load, on a copy, with their SQL traced."""
+"""Report topics of a rehearsal.
+
+A rehearsal calls the transactions again after the load, on a copy of the data, and traces their SQL.
+"""
 MAX_WEIGHT = 1_000_000
-"""Largest weight of an operation, relative to the others."""
+"""Maximum weight of a kind of operation: its frequency relative to the other kinds."""

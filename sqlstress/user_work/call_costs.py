@@ -23,7 +23,7 @@ MAX_KINDS = 20
 
 
 class CallCosts:
-    """Counts of one process: of the current call, and their sums by call."""
+    """Counts of connections and commits: of the current call, and their sums by function."""
 
     def __init__(self) -> None:
         self.connections = self.commits = 0
@@ -41,14 +41,14 @@ class CallCosts:
         self.opening_s += seconds
 
     def begin(self) -> None:
-        """Begin a call."""
+        """Reset the counts, because a call of the user's function begins."""
         self.connections = self.commits = 0
         self.opening_s, self._begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call, and add its costs: nothing if it opened no connection and committed at most once.
+        """End a call, and add its costs if it opened a connection or committed more than once.
 
-        A commit is counted with the next statement, so the last one may belong to the next call.
+        A commit is only counted when the next statement begins, which may be in the next call.
         """
         self._calls[name] = self._calls.get(name, 0) + 1
         if self.connections or self.commits > 1:

@@ -1,4 +1,10 @@
-"""Origin of an SQL statement: line, thread, and use of its row count, such as `cursor.rowcount`."""
+"""Origin of an SQL statement: line of the user's code, thread, and use of the row count.
+
+Terms: the user's code is in a given folder, but not in an installed library. A frame is a stack frame of
+Python. The row count is the number of rows that a statement has changed, such as `cursor.rowcount`: code that
+reads it notices that an UPDATE changed no row. A statement may run in a thread of a library such as
+aiosqlite, while a coroutine of the user's code waits for it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from sqlstress.user_work.guards import StackEntry
-from sqlstress.user_work.threads import STARTING_FUNCTIONS, under_way
+from sqlstress.user_work.threads import STARTING_FUNCTIONS, waiting_functions
 
 _COUNTS = {"rowcount", "changes", "total_changes"}
 _OWN_FOLDER = str(Path(__file__).parent)
@@ -27,15 +33,15 @@ class CallSite(NamedTuple):
     at: str
     """File and line, such as "bank.py:27"; empty if not known."""
     number: int = 0
-    """Number of the call in the bytecode, different for each call in a line; 0 if not known."""
+    """Number that identifies the call, because a line can contain several calls; 0 if not known."""
     counted: bool = False
-    """Whether the code seems to read the row count: it uses the result, or names rowcount or changes."""
+    """Whether the user's code seems to read the row count: it uses the result, or names `rowcount`."""
     insists: bool = False
     """Whether the user's code calls a library function that raises an error if the row count is wrong."""
     unseen: bool = False
-    """Whether certainly no function on the call stack, of a library or of the user, reads the row count."""
+    """Whether it is certain that no function on the call stack reads the row count."""
     stack: tuple[StackEntry, ...] = ()
-    """Running functions of the user, outermost first."""
+    """The user's functions on the call stack, outermost first."""
 
 
 def runner_id() -> int:
@@ -45,7 +51,7 @@ def runner_id() -> int:
 
 
 def _task() -> Any:
-    if "asyncio" not in sys.modules:  # without it there are no tasks, and its import is slow
+    if "asyncio" not in sys.modules:  # If so, there are no tasks, and the slow import is not needed.
         return None
     import asyncio
 
@@ -58,10 +64,10 @@ _PATIENCE_S, _LOOK_S = 0.05, 0.0005
 
 
 def awaiting_task() -> Any:
-    """Return the asyncio task that waits for this thread, as for a thread of aiosqlite; None if unknown.
+    """Return the asyncio task that waits for a result of this thread; None if it is unknown.
 
-    The thread has a future, for which the task waits. The task may still be about to wait, so look again for
-    _PATIENCE_S.
+    For example, aiosqlite runs statements in a thread. A function of that thread has the future for which the
+    task waits. The task may begin to wait a little later, so the search lasts up to _PATIENCE_S seconds.
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
@@ -85,10 +91,13 @@ def awaiting_task() -> Any:
 
 
 def is_background_thread() -> bool:
-    """Return whether the main thread, which calls transactions, continues without waiting for this one."""
+    """Return whether this thread works while the main thread, which calls the transactions, continues.
+
+    The main thread continues if it does not wait for another thread, or is only starting one.
+    """
     if threading.current_thread() is threading.main_thread():
         return False
-    names = under_way(_main_frame())
+    names = waiting_functions(_main_frame())
     return not names or names[-1] in STARTING_FUNCTIONS
 
 
@@ -97,9 +106,10 @@ def _main_frame() -> FrameType | None:
 
 
 def is_abandoned(thread: int) -> bool:
-    """Return whether a thread runs statements for tasks of an event loop that has stopped without tasks.
+    """Return whether a thread, given by its id, has run statements for asyncio tasks that have all ended.
 
-    The thread still has the last future. No task is left that could end an open transaction.
+    If so, no task is left that could end the thread's open transaction. A function of the thread still has
+    the last future, which refers to the event loop.
     """
     if "asyncio" not in sys.modules:
         return False
@@ -114,7 +124,7 @@ def is_abandoned(thread: int) -> bool:
 
 
 class UserFrames:
-    """Finder of the frames of the user's code: their files are below a folder, but not in a library."""
+    """Finder of the user's code on the call stack: files in a folder, but not in an installed library."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder.absolute()) + os.sep
@@ -122,7 +132,7 @@ class UserFrames:
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
     def call_site(self) -> CallSite:
-        """Return the position in the user's code that runs the current statement; `at` is "" if unknown."""
+        """Return the position in the user's code that runs this statement; `at` is "" if unknown."""
         frame, library_frames = self._innermost(sys._getframe(1))
         stack = self._stack(frame)
         if threading.current_thread() is not threading.main_thread():
@@ -137,10 +147,10 @@ class UserFrames:
         counted = is_used or _reads_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, insists, not _callers_may_count(), stack)
+        return CallSite(at, number, counted, insists, not _is_count_read(), stack)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
-        """Return the innermost file and line of the user's code that led to a frame; None if unknown."""
+        """Return the file and line in the user's code that led to a frame; None if there is none."""
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
 
@@ -156,9 +166,9 @@ class UserFrames:
         return f"{Path(file).name}:{number}" if self._is_users(file) else ""
 
     def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], int]:
-        """Return the active calls of the user's functions that lead to a frame, innermost first.
+        """Return the user's functions on the call stack of a frame, innermost first.
 
-        A key has the id of the call's frame, and its code. The value is the number of the current line.
+        A key has the id of the function's frame, and the function's code. The value is the current line.
         """
         calls = {}
         while frame:
@@ -169,7 +179,7 @@ class UserFrames:
         return calls
 
     def _stack(self, frame: FrameType | None) -> tuple[StackEntry, ...]:
-        """Return the running functions of the user that lead to a frame, outermost first."""
+        """Return the user's functions on the call stack of a frame, outermost first."""
         stack = []
         while frame:
             if self._is_users(frame.f_code.co_filename):
@@ -178,7 +188,10 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the innermost frame of the user's code, if any, and the library frames that it called."""
+        """Return the user's innermost frame that led to `frame`, and the frames of libraries that it called.
+
+        The user's frame is None if the stack has no user's code. Frames of sqlstress are left out.
+        """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
             if not frame.f_code.co_filename.startswith(_OWN_FOLDER):
@@ -187,24 +200,30 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the user's frame of the only waiting coroutine, else of the main thread; None if unknown."""
-        coroutines = self._waiting_stacks()
+        """Return the frame of the user's code that probably waits for this thread; None if unknown.
+
+        It is that of the only waiting coroutine, or of the main thread if there are several or none.
+        """
+        coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
             return coroutines[0][-1]
         return self._innermost(_main_frame())[0]
 
     def _waiting_stack(self) -> tuple[StackEntry, ...]:
-        """Return the stack of the main thread's only waiting coroutine; empty if several coroutines wait."""
-        coroutines = self._waiting_stacks()
+        """Return the user's functions in the main thread that wait for this thread, outermost first.
+
+        The last functions are those of the waiting coroutine. Empty if there is no coroutine, or several.
+        """
+        coroutines = self._waiting_coroutines()
         if len(coroutines) != 1:
             return ()
         return (*self._stack(_main_frame()), *map(_stack_entry, coroutines[0]))
 
-    def _waiting_stacks(self) -> list[list[FrameType]]:
-        """Return the user's frames of each waiting coroutine in the main thread's event loop.
+    def _waiting_coroutines(self) -> list[list[FrameType]]:
+        """Return the coroutines that may wait for this thread; each as a list of the user's frames in it.
 
-        Only those of the coroutine that waits for this thread, if it is known.
-        Empty if the main thread runs no event loop.
+        If the waiting coroutine is known, it is the only item. Otherwise, all coroutines of the main thread's
+        event loop may wait. The result is empty if the main thread runs no event loop.
         """
         import asyncio
 
@@ -219,7 +238,7 @@ class UserFrames:
         return [frames for task in tasks if (frames := self._coroutine_frames(task.get_coro()))]
 
     def _coroutine_frames(self, coroutine: Any) -> list[FrameType]:
-        """Return the user's frames in which a coroutine waits, outermost first."""
+        """Return the frames of the user's code in a waiting coroutine, outermost first."""
         frames: list[FrameType] = []
         while frame := getattr(coroutine, "cr_frame", None):
             if self._is_users(frame.f_code.co_filename):
@@ -235,10 +254,11 @@ def _stack_entry(frame: FrameType) -> StackEntry:
     return StackEntry(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
 
 
-def _callers_may_count() -> bool:
-    """Return whether a function on the call stack, or a function that it mentions, may read a row count.
+def _is_count_read() -> bool:
+    """Return whether any function on the call stack may read the row count of a statement.
 
-    True in an asyncio task or outside of the main thread: the functions that wait are unknown.
+    In an asyncio task, or outside of the main thread, the result is always True: the functions that wait for
+    the statement are not on this call stack, so they are unknown.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -249,14 +269,15 @@ def _callers_may_count() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Cache of `_function_counts`, by code and id of the module's namespace.
+"""Results of `_function_counts`, by code and id of the module's namespace.
 
-Each statement needs the result, and the profile function of traced threads slows down the search.
+They are cached because each statement needs them, and the profile function of traced threads makes their
+search slow.
 """
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a function, or a function of its module that it mentions, reads a row count."""
+    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -264,7 +285,7 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a function, and of the functions of its module that it mentions."""
+    """Return the code of a frame's function, and of each function of its module that it names."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
@@ -276,16 +297,16 @@ def _reads_count(code: CodeType) -> bool:
 
 
 def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether a function raises an error because of a row count, at or after its current line."""
+    """Return whether a frame's function still has to check a row count, to raise an error if it is wrong."""
     return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
 
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of all `if cursor.rowcount …: raise …` in a function; empty if it has no source."""
+    """Return the lines of all `if cursor.rowcount …: raise …` in a function; empty without its source."""
     if not _COUNTS & {*code.co_names}:
         return []
-    import ast  # Here, because every worker of `sqlstress app` imports this module, and few of them trace.
+    import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.
     import inspect
     import textwrap
 
@@ -303,7 +324,10 @@ def _lines_that_raise(code: CodeType) -> list[int]:
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether the frame's next instruction neither drops nor returns the result of its call."""
+    """Return whether a frame's function uses the result of the call that it makes.
+
+    A result that the next instruction drops or returns is not used.
+    """
     after = (
         instruction
         for instruction in dis.get_instructions(frame.f_code)

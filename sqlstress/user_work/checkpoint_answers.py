@@ -1,7 +1,7 @@
-"""Result row of PRAGMA wal_checkpoint; its first number is 1 if the checkpoint was busy.
+"""Result row of PRAGMA wal_checkpoint; its first number is 1 if the checkpoint failed as busy.
 
-The user's code may never read the row, the only sign of the failure. So sqlstress fetches the row first, and
-changes the cursor so that the user's code can still fetch it.
+The row is the only sign of the failure, and the user's code may never read it. So sqlstress fetches the row,
+and changes the cursor so that the user's code can still fetch it.
 """
 
 from __future__ import annotations

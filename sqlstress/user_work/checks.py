@@ -1,6 +1,8 @@
 """Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
-Each check has a time limit. All checks run in a process of their own: before, during and after the load.
+Each check has a time limit. All checks run in a process of their own: before, during and after the load. A
+round runs each check once. Checks that get notes or the path of the database run only after all processes of
+the load have ended: they have `at_end`.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _MAX_TEXT_CHARS = 160
 
 
 class CheckFailure(NamedTuple):
-    """Result of a check whose condition does not hold."""
+    """Result of a check that failed: its query returned rows, or its function raised."""
 
     name: str
     rows: int
@@ -51,7 +53,7 @@ class CheckNotRun(UsageError):
 
 
 class Checks:
-    """The user's checks, with their time limit."""
+    """The user's checks, each of which has the time limit `timeout_s`, in seconds."""
 
     _reader: Reader
 
@@ -62,7 +64,11 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Run the checks without `at_end` in a read transaction; yield failures or raise CheckNotRun."""
+        """Run the checks that may run during the load, and yield those that fail.
+
+        They run in one read transaction, so that all of them see the same data. Raise CheckNotRun if a check
+        has no result.
+        """
         self._reader = reader
         self._reader.begin()
         try:
@@ -71,9 +77,10 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Run the checks with `at_end` and yield those that fail. Raise CheckNotRun if a check cannot run.
+        """Run the checks that may only run after the load, and yield those that fail.
 
-        There is no read transaction, because they may change the data. `given` has the parameters by name.
+        They run outside of a read transaction, because they may change the data. `given` has the values for
+        their parameters, by name. Raise CheckNotRun if a check has no result.
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -82,7 +89,7 @@ class Checks:
         self, invariants: Iterable[Invariant], arguments: Mapping[str, Any] | None = None
     ) -> Iterator[CheckFailure]:
         for invariant in invariants:
-            with self._guard(invariant):
+            with self._time_limit(invariant):
                 broken = self._query(invariant) if invariant.sql else self._call(invariant, arguments or {})
             if broken:
                 yield broken
@@ -124,8 +131,11 @@ class Checks:
         )
 
     @contextmanager
-    def _guard(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt a check at its time limit. Errors become CheckNotRun, except a locked database's."""
+    def _time_limit(self, invariant: Invariant) -> Iterator[None]:
+        """Interrupt the check that runs in the `with` block at its time limit, and raise CheckNotRun.
+
+        Other errors become CheckNotRun, too, except that of a locked database: a later round may succeed.
+        """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
         timer.start()
@@ -157,7 +167,7 @@ def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return those of the names NOTES and DATABASE that are parameters of a function."""
     try:
         names = signature(function).parameters
-    except (TypeError, ValueError):  # functions of C extensions may have no signature
+    except (TypeError, ValueError):  # A function of a C extension may have no signature.
         return ()
     return tuple(name for name in (NOTES, DATABASE) if name in names)
 
@@ -187,14 +197,17 @@ def _row_text(row: Row) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# Functions for the process that imports the user's file and runs rounds: a round runs all checks once.
+# Functions of the process that imports the user's file, and runs rounds: a round runs each check once.
 
 
 MAX_FAILED_OPENS = 5
-"""Failed connections in a row that are tolerated: the last connection to close locks the file exclusively."""
+"""Number of consecutive failures to connect that ends the rounds of checks.
+
+A single failure is no fault: the last connection of the load locks the file exclusively while it closes.
+"""
 
 _checkers: list[Checker] = []
-"""The Checker of this process, as the only item; empty until the first call of `load`."""
+"""The Checker of this process, as the only item; empty before `load`."""
 
 
 def load(case: Case, where: Path) -> None:
@@ -209,14 +222,14 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Call the method `look` of this process's Checker and return its result. Raises CheckNotRun."""
+    """Return the result of `look`, called with the Checker of this process. Raises CheckNotRun."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
 
 
 class CheckRound(NamedTuple):
-    """Result of a round, which runs all checks once, during the load."""
+    """Result of a round, which runs each check once, during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""
@@ -227,9 +240,9 @@ class CheckRound(NamedTuple):
 class Checker:
     """Runner of rounds of checks on a trial's data.
 
-    Each round opens and closes its own connection. If the checker kept one open, no connection of the load
-    would be the last. The last one checkpoints and removes the WAL, and this part of SQLite would not be
-    tested.
+    Each round opens and closes its own connection. The last connection to close checkpoints and removes the
+    WAL. If the checker kept a connection open, no connection of the load would ever do this, and this part of
+    SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -239,12 +252,12 @@ class Checker:
         self._unopened = 0
 
     def broken(self) -> list[CheckFailure]:
-        """Return the checks that fail. Checks that must run after the end of all processes are left out."""
+        """Return the checks that fail, of those that may run during the load."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Return the checks that fail. Call it after the end of all processes: it runs all checks."""
+        """Run all checks and return those that fail. Call it after all processes of the load have ended."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
@@ -252,7 +265,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Wait for the workers' start, `starts_ns` on `time.perf_counter_ns`, and run `broken`."""
+        """Run a round of checks, but not before the workers' start at `starts_ns` of `perf_counter_ns`."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:
@@ -271,7 +284,7 @@ class Checker:
         except Exception as error:
             answer = reader.answer(error)
             if not answer or answer.kind != BUSY:
-                raise  # after BUSY, the next round may succeed
+                raise  # If the database was locked, the next round may succeed.
         finally:
             reader.close()
         return CheckRound(time.monotonic() - started, broken)

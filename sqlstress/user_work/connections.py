@@ -1,7 +1,7 @@
 """Facts that are read from a connection of the user's code, of Python's sqlite3 or of apsw.
 
-The statements that read them bypass what the user's code and sqlstress have changed: they return plain rows,
-and are not recorded.
+They are read with cursors of the library's own class, not with those of the user's code or of sqlstress. So
+these statements return plain rows, and are not recorded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 from sqlstress.user_work.failures import TimedStep, statement_kind, words_of, written_name
 
 _PROBE = "sqlstress_probe"
-"""Name of a collation, which shows whether a statement of the connection is open.
+"""Name of a collation that is replaced to see whether a connection has an open statement.
 
-If so, SQLite refuses to replace the collation.
+If it has an open statement, SQLite refuses to replace the collation.
 """
 
 
@@ -40,7 +40,7 @@ def is_in_transaction(connection: Any) -> bool:
 
 
 def on_apsw_connection(hook: Callable[[Any], None]) -> None:
-    """Call `hook` with each connection that apsw opens from now on, if apsw is installed."""
+    """Call `hook` for each connection that apsw opens from now on, if apsw is installed."""
     if find_spec("apsw"):
         with suppress(ImportError):
             import_module("apsw").connection_hooks.append(hook)
@@ -64,27 +64,27 @@ def rows(
 
 def pragma(connection: Any, name: str) -> str:
     """Return the value of a PRAGMA as text; empty if it is unknown."""
-    with suppress(Exception):  # Of sqlite3 or apsw.
+    with suppress(Exception):  # An error of sqlite3 or apsw.
         return str(rows(connection, f"PRAGMA {name}")[0][0])
     return ""
 
 
 def attached_files(connection: Any) -> dict[str, str]:
-    """Return the names of the files of a connection, by schema: "main" first, then in the order of ATTACH."""
-    with suppress(Exception):  # Of sqlite3 or apsw.
+    """Return the file names of a connection's databases, by schema: "main", then in the order of ATTACH."""
+    with suppress(Exception):  # An error of sqlite3 or apsw.
         databases = rows(connection, "PRAGMA database_list")
         return {schema: Path(file).name for _, schema, file in databases if file}
     return {}
 
 
 def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
-    """Return the schema of the table that a statement writes; empty if unknown."""
+    """Return the schema, such as "main", of the table that a statement writes; empty if unknown."""
     names = written_name(sql)
     if len(names) == 2:
         return names[0] if names[0] in schemas else ""
     for schema in schemas if names else ():
         found = f'SELECT 1 FROM "{schema}".sqlite_master WHERE lower(name) = lower(?)'
-        with suppress(Exception):  # Of sqlite3 or apsw.
+        with suppress(Exception):  # An error of sqlite3 or apsw.
             if rows(connection, found, names[:1]):
                 return schema
     return ""
@@ -98,7 +98,7 @@ def writes_temporary(connection: Any, sql: str) -> bool:
     *schemas, table = written_name(sql) or ("",)
     if not table or schemas:
         return [schema.lower() for schema in schemas] == ["temp"]
-    with suppress(Exception):  # Of sqlite3 or apsw.
+    with suppress(Exception):  # An error of sqlite3 or apsw.
         found = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)"
         return bool(rows(connection, found, (table,)))
     return False
@@ -107,15 +107,15 @@ def writes_temporary(connection: Any, sql: str) -> bool:
 def has_open_statement(connection: Any, is_shared: bool) -> str:
     """Return whether a connection has a statement with rows left to fetch: "yes", "no", or "" if unknown.
 
-    A statement that has failed is closed, so it does not count. The answer is unknown if several threads
-    share the connection, because a call could deadlock: Python's sqlite3 waits for the connection's mutex
-    while it holds the interpreter's lock. The thread with the mutex may need that lock, to call a trace or a
-    function.
+    A statement that has failed is closed, so it does not count. The result is unknown if several threads
+    share the connection (`is_shared`), because the test could deadlock: Python's sqlite3 waits for the
+    connection's mutex while it holds Python's lock (GIL). The thread with the mutex may need Python's lock,
+    to call a trace or a function.
     """
     if is_shared:
         return ""
     try:
-        for _ in range(2):  # The first call may create the collation, which always works.
+        for _ in range(2):  # The first call may create the collation. Only the second surely replaces it.
             connection.create_collation(_PROBE, _compare)
     except Exception as error:
         return "yes" if "active statements" in str(error) else ""
@@ -123,9 +123,9 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
 
 
 def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield the last queries of all cursors of a connection. One of these queries is the open statement."""
+    """Yield the last query of each cursor of a connection, to find the query that stays open."""
     is_frozen = gc.get_freeze_count() > 0
-    gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
+    gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
     if is_frozen:
         gc.freeze()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_S = 5.0
-"""Maximum wait for locks of other programs on the original, in seconds."""
+"""Maximum wait, in seconds, for locks of other programs on the original database."""
 _TRIES = 3
 
 
@@ -48,7 +48,7 @@ def copy(name: str, to: Path) -> None:
     try:
         for _ in range(_TRIES):
             before = _versions(original, wal)
-            # A program uses the database, or has ended without closing it.
+            # The -shm file exists if a program uses the database, or has ended without closing it.
             is_open = index.exists()
             if in_wal_mode and not is_open and before[1]:
                 # The last program did not close the database. SQLite recovers the copy, not the original.
@@ -61,7 +61,7 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # A WAL database that no program used was read without locks: it must be unchanged and unopened.
+            # A WAL database that no program used was read without locks. So check that no program opened it.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -101,11 +101,14 @@ def uri(path: PurePath) -> str:
 
 @contextmanager
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
-    """Yield a read-only connection in a read transaction. If `alone`, no locks are needed."""
+    """Yield a read-only connection in a read transaction.
+
+    `alone` means that no other program uses the database. If so, the connection takes no locks.
+    """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
     with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)) as source:
-        # Start a read transaction first, because backup() waits for a lock without a time limit.
+        # Start the read transaction here: backup() would wait for its lock without a time limit.
         source.execute("BEGIN")
         source.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         yield source
@@ -115,7 +118,7 @@ def _unreadable(original: Path) -> Path | None:
     """Return the first file of a database that this user may not read; None if all can be read."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
-        # Opening is the only reliable test. Closing drops no locks: this process has no connection open.
+        # Opening is the only reliable test. Closing drops no locks, because this process holds no locks.
         try:
             os.close(os.open(path, os.O_RDONLY))
         except PermissionError:
@@ -150,10 +153,11 @@ def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailur
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Create the database `place` of a trial again, and check that the case's settings took effect.
+    """Create the database `place` of a trial as `data` describes it; remove an earlier database.
 
-    `ours` are statements of sqlstress that run after the user's setup. Raise UsageError, with the position in
-    the setup file, if the setup fails; raise EnvironmentFailure if that file changed during the measurement.
+    Check that the case's settings took effect. `ours` are statements of sqlstress that run after the user's
+    setup. Raise UsageError, with the position in the setup file, if the setup fails. Raise EnvironmentFailure
+    if the setup file changed during the measurement.
     """
     place.discard()
     if data.database:
@@ -180,15 +184,15 @@ def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
             raise _statement_error(statement.place, maker.answer(error), error) from error
 
 
-def explained(reader: Reader, one: Statement) -> None:
-    """Compile a statement, without running it, to check that the database can run it.
+def check_statement(reader: Reader, statement: Statement) -> None:
+    """Check that the database can run a statement: compile it, but do not run it.
 
-    Raise UsageError with the position in its file, or EnvironmentFailure if the database lacks a feature.
+    Raise UsageError with the statement's position, or EnvironmentFailure if the database lacks a feature.
     """
     try:
-        reader.understood(one.text, [token.text[1:] for token in one.parameters])
+        reader.understood(statement.text, [token.text[1:] for token in statement.parameters])
     except Exception as error:
-        raise _statement_error(one.place, reader.answer(error), error) from error
+        raise _statement_error(statement.place, reader.answer(error), error) from error
 
 
 def _statement_error(place: Position, answer: DatabaseError | None, error: Exception) -> SqlstressError:

@@ -26,5 +26,5 @@ class UserExperiment(Experiment):
         return {"lock watch": LockWatch}
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        # Imported once before the fork, because the process that runs the checks needs it.
+        # The process that runs the user's checks needs this module. It is imported once, before the fork.
         return ("sqlstress.user_work.checks",)

@@ -1,11 +1,14 @@
 """Facts of each statement of the user's code that SQLite refused, also if the code caught the exception.
 
 The connections and cursors that the user's code gets are instances of our subclasses. Their methods measure
-the time of each call and catch its exception. All other facts are read only after a failure.
+the time of each statement and catch its exception. All other facts are read only after a failure.
 
 Python's sqlite3 and apsw are covered, also if another library calls them. Not covered are connections that
 existed before `install`, connections from a factory that is not a class, and methods that a class of the
 user's code overrides.
+
+Terms: a call is one call of a function of the user file. A caller is the position in Python code that calls
+the SQLite library. The history of a connection has its last statements.
 """
 
 from __future__ import annotations
@@ -69,13 +72,13 @@ from sqlstress.user_work.recorded_classes import apsw_cursor, runs_statement, sq
 from sqlstress.user_work.source import PlainObservation
 
 LOOK_S = 0.05
-"""Minimum seconds between two searches for statements that stay open: their rows are not all fetched."""
+"""Minimum seconds between two searches for queries that stay open: their rows are not all fetched."""
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
-"""Names of the answers of PRAGMA synchronous."""
+"""Names of the numbers that PRAGMA synchronous returns."""
 MIN_NEVER = 100
-"""Minimum number of calls in an open transaction of a process that count as lost if it never commits."""
+"""Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
 LONG_OPEN_S = 0.2
-"""Minimum time, in seconds, that a statement is open before it is recorded."""
+"""Minimum time, in seconds, for which a query stays open before it is recorded."""
 
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
@@ -83,10 +86,10 @@ K = TypeVar("K")
 
 
 class UserLines(Protocol):
-    """Finder of lines of the user's code; `callers.UserFrames` is one."""
+    """Interface of the finder of lines in the user's code, `callers.UserFrames`."""
 
     def line(self, frame: FrameType | None) -> Line | None:
-        """Return the innermost line of the user's code that led to a frame; None if there is none."""
+        """Return the file and line in the user's code that led to a stack frame; None if there is none."""
 
     def text(self, line: Line) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
@@ -95,22 +98,23 @@ class UserLines(Protocol):
         """Return the line of the coroutine that waits for this thread; None if unknown."""
 
     def active_calls(self, frame: FrameType | None) -> ActiveCalls:
-        """Return the active calls of the user's functions that lead to a frame, with their lines."""
+        """Return the user's functions on the call stack of a frame, with their current lines."""
 
 
 class FailedStatements:
-    """Records the failed statements of all connections that this process opens after `install`."""
+    """Recorder of failed statements and open transactions in this process, from `install` on."""
 
     def __init__(self, lines: UserLines, costs: CallCosts) -> None:
         self.lines = lines
         self.costs = costs
         self.on_open: Callable[[], None] = lambda: None
-        """Called when a connection has been opened."""
+        """Function that is called after the user's code has opened a connection."""
         self._looks_up = False
-        """Whether to look up the user's line for each statement that begins a transaction.
+        """Whether to search for the user's line at each statement that begins a transaction.
 
-        The search is slow, so it starts only after a call has left a transaction open. Before that, the line
-        is known only if the user's code calls the SQLite library directly.
+        The search is slow, so it starts only after the first observation that needs the line, such as a
+        transaction that a call left open. Before that, the line is known only if the user's code calls the
+        SQLite library directly.
         """
         self.used_files = set[str]()
         """Names of the databases on which statements other than PRAGMA have run."""
@@ -120,28 +124,28 @@ class FailedStatements:
         self.holds = LongHolds()
         self.overlaps = Overlaps(lines)
         self._no_effect = Counter[tuple[str, str, Transaction]]()
-        """Number of PRAGMAs without effect, by statement, line and transaction."""
+        """Number of PRAGMAs that had no effect, by statement, line and transaction."""
         self._left_open = Counter[tuple[str, Transaction, int, bool]]()
         self._not_committed = Counter[str]()
         self._never_committed = Counter[str]()
-        """Calls that returned in a transaction that was still open when the process ended, by function."""
+        """Number of calls that returned in a transaction that the process never ended, by function."""
         self._commits_later = False
-        """Whether a transaction that a call left open was ever committed by a later call, as in batches."""
+        """Whether a later call ever committed a transaction that a call left open, as batches do."""
         self._repeats: dict[tuple[str, str], tuple[int, int]] = {}
-        """Number of calls with repeated transactions, and the most attempts, by function and line."""
+        """Number of calls that repeated a transaction, and most refusals in one, by function and line."""
         self._refused = Counter[str]()
-        """Transactions of the current call in which SQLite refused a write after a read, by line."""
+        """Number of the current call's transactions in which a lock refused a write, by the write's line."""
         self._splits = Counter[tuple[str, Transaction]]()
-        """Number of transactions that executescript has committed, by its line and by the transaction."""
+        """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
-        """Longest time that a statement was open, in seconds, by statement and line."""
+        """Longest time for which a query stayed open, in seconds, by statement and line."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to databases in memory, by name and line."""
         self._next_look_s = 0.0
         self._histories: list[History] = []
 
     def install(self) -> None:
-        """Watch all connections that are opened from now on. This cannot be undone."""
+        """Record the statements of all connections that are opened from now on. This cannot be undone."""
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
@@ -166,17 +170,17 @@ class FailedStatements:
         _count(self._in_memory, (name, self.line_text(line)))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        """Replace the factory among the arguments of `connect` by our subclass of it.
+        """Replace the connection's class in the arguments of `sqlite3.connect` by our subclass of it.
 
         Return the positional arguments; `options`, the keyword arguments, are changed in place.
         """
-        place = 5
-        factory = args[place] if len(args) > place else options.get("factory", sqlite3.Connection)
+        index = 5
+        factory = args[index] if len(args) > index else options.get("factory", sqlite3.Connection)
         if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
             return args
         subclass = sqlite3_connection(cast(Any, factory), self)
-        if len(args) > place:
-            return (*args[:place], subclass, *args[place + 1 :])
+        if len(args) > index:
+            return (*args[:index], subclass, *args[index + 1 :])
         options["factory"] = subclass
         return args
 
@@ -184,13 +188,13 @@ class FailedStatements:
         history = self.watch(connection)
         self._libraries.add("apsw")
         history.name = connection.filename
-        self.costs.add_connection(0.0)  # The time is unknown: the connection is already open.
+        self.costs.add_connection(0.0)  # The duration is unknown: apsw calls this afterwards.
         self.on_open()
         connection.cursor_factory = apsw_cursor(connection.cursor_factory, history)
         connection_class = type(connection)
 
         def note_block(source: Any, sql: str, _: Any) -> bool:
-            # `with connection` begins and ends its transaction without a cursor.
+            # `with connection` runs its statements without a cursor: only a trace sees them.
             if isinstance(source, connection_class):
                 begun = perf_counter()
                 caller = history.begin(source, begun)
@@ -200,7 +204,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return a new history for a connection that was just made."""
+        """Return a new history (last statements) of a new connection. Drop those of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():
@@ -209,7 +213,7 @@ class FailedStatements:
         return history
 
     def open_libraries(self, file: str) -> set[str]:
-        """Return the libraries with an open connection to a file of this name: "sqlite3", "apsw" or both."""
+        """Return the libraries that have the file `file` open: "sqlite3", "apsw" or both."""
         return {
             "sqlite3" if isinstance(connection, sqlite3.Connection) else "apsw"
             for history in self._histories
@@ -217,9 +221,9 @@ class FailedStatements:
         }
 
     def apsw_settings(self, file: str) -> dict[str, str]:
-        """Return settings of the open connections of apsw to a file of this name, by name.
+        """Return the settings of apsw's open connections to the file `file`, by name of the setting.
 
-        Different values are separated by " / ".
+        Different values are separated by " / ". Empty if sqlite3 has opened a connection, too.
         """
         found: dict[str, dict[str, None]] = {}
         for history in self._histories if self._libraries == {"apsw"} else ():
@@ -232,40 +236,43 @@ class FailedStatements:
         return {name: " / ".join(values) for name, values in found.items()}
 
     def holds_write_lock(self, file: str) -> bool:
-        """Return whether a transaction of this process has written to a file of this name, and is open."""
+        """Return whether this process has an open transaction that has written to the file `file`."""
         return any(
             file in history.name and is_in_transaction(history.connection()) and history.transaction().wrote
             for history in self._histories
         )
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the instruction in `frame` that calls the library, or the user's line if it is needed.
+        """Return the instruction in `frame` that calls the SQLite library, or the user's line if `_looks_up`.
 
-        The line of an instruction is only looked up when it is reported, because the search takes as long as
-        a short statement.
+        Without `_looks_up`, the line is only searched for when it is reported, because the search takes as
+        long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
         return frame.f_code, frame.f_lasti
 
     def line_text(self, at: Caller | None) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if unknown, or not in the user's code."""
+        """Return the line of a caller, a position in code, such as "bank.py:27".
+
+        Empty if the line is unknown, or is not in the user's code.
+        """
         if at is None:
             return ""
-        place, number = at
-        if isinstance(place, CodeType):
-            spans = place.co_lines()
+        origin, number = at
+        if isinstance(origin, CodeType):
+            spans = origin.co_lines()
             at = (
-                place.co_filename,
+                origin.co_filename,
                 next((line or 0 for start, end, line in spans if start <= number < end), 0),
             )
             return self.lines.text(at)
-        return self.lines.text((place, number))
+        return self.lines.text((origin, number))
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
         """Record the failure of the last statement of a connection, with its SQLite result code.
 
-        `waited_s` is the duration of the failed call, in seconds.
+        `waited_s` is the duration of the failed statement, in seconds.
         """
         *earlier, (sql, was_open, *_) = history.steps
         line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
@@ -319,14 +326,14 @@ class FailedStatements:
         self._looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
-        """Record a PRAGMA that had no effect because it ran in this transaction."""
+        """Record a PRAGMA that had no effect because it ran in a transaction."""
         line = self.lines.line(sys._getframe(2))
         _count(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
     def add_split(self, transaction: Transaction) -> None:
-        """Record that executescript has committed this open transaction: Python does so first.
+        """Record that `executescript` has committed an open transaction, as Python does before the script.
 
-        Only under load: a script that runs while the program starts often sets up the tables.
+        Nothing is recorded outside of the window: scripts at the start of a program often set up tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -336,11 +343,11 @@ class FailedStatements:
         self._looks_up = True
 
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
-        """Record the transactions that this thread has open after a call of the user's function.
+        """Record the transactions that are open in this thread after a call of the user's function `call`.
 
-        `returned` is whether the call raised no exception. `call` is the name of the function. A transaction
-        that was already open before the call is attributed to the function that left it open first. At most
-        every LOOK_S, also search for open statements.
+        `returned` is whether the call raised no exception. A transaction that was already open before the
+        call is attributed to the function that left it open first. At most every LOOK_S seconds, also search
+        for queries that stay open.
         """
         if self._refused:
             self._note_repeats(call, returned=returned)
@@ -353,13 +360,14 @@ class FailedStatements:
                 is_own = history.thread == get_ident()
                 if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
                     self._leave_open(history, call, by_tasks=not is_own, returned=returned)
-            elif history.opened_by and not runs_statement(history):  # else another thread ends it just now
+            # If a statement is running, another thread may be ending the transaction.
+            elif history.opened_by and not runs_statement(history):
                 self._end(history, was_committed=history.last_end() == "commit")
 
     def _note_repeats(self, call: str, *, returned: bool) -> None:
-        """Record a call that returned after SQLite had refused a write in its transactions.
+        """Record a call that repeated its transaction after SQLite had refused a write in it.
 
-        The last transaction must have been committed: otherwise the call may have given up.
+        A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
         """
         refused, self._refused = self._refused, Counter[str]()
         if not returned or not any(history.last_end() == "commit" for history in self._histories):
@@ -370,9 +378,9 @@ class FailedStatements:
                 self._repeats[call, at] = calls + 1, max(most, count)
 
     def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
-        """Count a call that returned while a transaction of the connection was open.
+        """Count a call that ended while a transaction was open on the connection with this history.
 
-        `by_tasks` is whether its statements were those of asyncio tasks, which have ended.
+        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
         """
         if not history.opened_by:
             history.opened_by, history.open_calls, history.open_wrote = call, 0, False
@@ -383,7 +391,7 @@ class FailedStatements:
         self._looks_up = True
 
     def _look_for_open_statements(self, now_s: float) -> None:
-        """Record the statements that stay open outside of a transaction, and so keep an old snapshot.
+        """Record the queries that stay open outside of a transaction, and so keep an old snapshot.
 
         `now_s` is a time of `perf_counter`, in seconds.
         """
@@ -405,18 +413,18 @@ class FailedStatements:
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that was left open: count its calls unless it was committed."""
+        """Handle the end of a transaction that a call left open: count its calls if it was not committed."""
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
         history.opened_by = ""
 
     def records(self) -> list[PlainObservation]:
-        """Return the failed statements, open transactions and open statements, each kind with its count.
+        """Return all observations of this process, each kind with its count. Call it when the work is done.
 
-        Call it when the work is done. A transaction that is still open counts as not committed if its COMMIT
-        has failed. It also counts if MIN_NEVER calls have returned in it, and no such transaction of the
-        process was ever committed. Otherwise a later call might have committed it.
+        A transaction that is still open counts as not committed if its COMMIT has failed. It also counts if
+        MIN_NEVER calls have returned in it, and the process never committed a transaction that a call left
+        open. Otherwise a later call might have committed it.
         """
         for history in self._histories:
             if history.opened_by and history.failed_commit():
@@ -485,9 +493,10 @@ class FailedStatements:
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
-    """Return the state of a transaction in which SQLite has refused a write.
+    """Return the state of a transaction ("none", "read" or "written"), without temporary tables.
 
-    Writes of temporary tables take no lock of the file, but an INSERT ... SELECT may read it.
+    Writes of temporary tables take no lock of the database file, but an INSERT ... SELECT may read the file.
+    `refused` are the ids of the statements that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -496,9 +505,10 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
-    """Return the attached files in the order in which a transaction locks them; empty for one file.
+    """Return the files in the order in which a transaction locks them, separated by commas.
 
-    `statements` are those of the transaction. The last one has failed.
+    `statements` are the transaction's statements, of which the last one failed. Empty if the order is
+    unknown, or there is only one file.
     """
     files = attached_files(connection)
     if len(files) < 2:
@@ -511,6 +521,6 @@ def _lock_order(connection: Any, statements: Sequence[str]) -> str:
 
 
 def _count(counts: Counter[K], kind: K) -> None:
-    """Count an observation. Kinds after the first MAX_KINDS are not counted."""
+    """Count an observation of this kind. After MAX_KINDS kinds, no further kind is counted."""
     if kind in counts or len(counts) < MAX_KINDS:
         counts[kind] += 1

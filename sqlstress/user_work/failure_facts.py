@@ -14,16 +14,17 @@ from sqlstress.sqlite_codes import name
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
 """Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
 HANDLER_MS = 50
-"""Wait, in ms, from which a failure without a timeout shows that a busy handler of the program has waited.
+"""Minimum duration in ms of a failure by which it shows a busy handler, if the busy timeout is 0.
 
-SQLite reports a timeout of 0 for such a connection."""
+SQLite reports a timeout of 0 for a connection with a busy handler of the program.
+"""
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts that the rules of causes compare.
+    """Return the facts of a failure, in the form that the rules of causes compare.
 
-    `traits` are facts as text, from a worker's record. `waited_ms` is the duration of the failed call, and
-    `timeout_ms` the busy timeout; None if unknown.
+    `traits` are the facts as text, from a worker's record. `waited_ms` is the duration of the failed
+    statement. `timeout_ms` is the busy timeout; None if unknown.
     """
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}
@@ -40,7 +41,8 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
-        # BEGIN IMMEDIATE locks all files: only an opposite order elsewhere shows that one waits for another.
+        # BEGIN IMMEDIATE locks all files, so its order alone does not show that two transactions wait for
+        # each other.
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
 

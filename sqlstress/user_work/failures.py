@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Refusal
 
 MAX_KINDS = 20
-"""Maximum number of kinds; further failures are only distinguished by their result code."""
+"""Maximum number of kinds of failures. Failures of further kinds are counted by result code only."""
 MAX_EXAMINED = 50
 """Number of failures of a kind whose facts are read; later failures are only counted."""
 MAX_WAITS = 500
@@ -34,14 +34,14 @@ MAX_HISTORY = 50
 MAX_SQL = 100
 """Maximum number of characters of a statement that are kept."""
 IMPLICIT_BEGIN = "implicit BEGIN"
-"""Beginning of a transaction that Python's sqlite3 began before a statement."""
+"""Text in place of the first statement of a transaction that began without BEGIN or SAVEPOINT."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-"""Pattern of the space and comments that may precede a statement.
+"""Pattern of the space and comments before the first word of a statement.
 
-SQLite's trace reports a statement of a trigger as a comment, up to its end, so it has no words.
+SQLite's trace reports a trigger's statement as a comment, so such a statement has no first word.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
@@ -50,24 +50,24 @@ _WRITTEN = re.compile(rf"\b(?:INTO|FROM|UPDATE(?:\s+OR\s+\w+)?)\s+(?:{_NAME}\s*\
 """Pattern of the table in an INSERT, DELETE or UPDATE."""
 
 Line = tuple[str, int]
-"""File and line."""
+"""File and line number."""
 Instruction = tuple[CodeType, int]
 """Code object of a function, and the offset of an instruction in its bytecode."""
 Caller = Line | Instruction
-"""Position in the code that calls the library."""
+"""Position in Python code that calls the SQLite library, sqlite3 or apsw."""
 UNKNOWN_CALLER: Line = ("", 0)
 Step = tuple[str, bool, Caller | None]
-"""Statement of a connection: SQL, whether a transaction was open before it, and the caller of the library.
+"""Statement of a connection: SQL, whether a transaction was open before it, and its caller.
 
-The caller is only known for statements that begin a transaction; otherwise it is None.
+The caller, the position that called the SQLite library, is None unless the statement began a transaction.
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
-"""Step, with the begin and the end of the statement, as times of `perf_counter` in seconds."""
+"""A `Step`, with the start and end of the statement, as times of `perf_counter` in seconds."""
 _S = TypeVar("_S", bound=Step | TimedStep)
 
 
 class Kind(NamedTuple):
-    """Facts that all failures of a kind share."""
+    """Kind of failures of statements: the facts that all failures of the kind share."""
 
     code: int
     """Extended result code of SQLite."""
@@ -78,7 +78,7 @@ class Kind(NamedTuple):
 
 
 class FailureFacts(NamedTuple):
-    """Facts that are read after a failure, as text; empty if unknown."""
+    """Facts that are read after the failure of a statement, as text; a fact is empty if it is unknown."""
 
     timeout_ms: str
     """Busy timeout of the connection, in ms."""
@@ -89,28 +89,29 @@ class FailureFacts(NamedTuple):
     transaction: str
     """State of the transaction before the statement: "none", "read" or "written"."""
     began: str
-    """Words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
+    """First words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
     open_cursor: str
     """Whether the connection had a query whose rows were not all fetched: "yes" or "no"."""
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """"this process" if another, idle connection of this process held the write lock."""
+    """Holder of the write lock: "this process" for another, idle connection of the process; or empty."""
     held_since: str = ""
-    """Statement that began the holder's transaction, with its line, if the holder is this process."""
+    """Statement, with its line, that began the transaction of `holder`; empty if `holder` is empty."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
     repeated: str = ""
-    """Whether a lock has refused the same statement before in its transaction: "yes" or empty."""
+    """Whether this statement had failed before in this transaction, because of a lock: "yes" or empty."""
     lock_order: str = ""
-    """Names of the attached files that the transaction locked, then that for which it waited, with commas.
+    """Names of the files that the transaction locked, in order, then of the file that it waited for.
 
-    Empty if the connection has a single file, or its transaction held no lock.
+    The names are separated by commas. Empty if the connection has a single file, or its transaction held no
+    lock.
     """
 
 
 class Occurrences:
-    """Count, durations and facts of the failures of a kind."""
+    """Count, durations and facts of the failures of one kind."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -120,18 +121,19 @@ class Occurrences:
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
-        """Count a failure of a call that took `waited_s` seconds."""
+        """Count a failure of a statement that took `waited_s` seconds."""
         self.count += 1
         self.waits_s.append(waited_s)
         self.longest_s = max(self.longest_s, waited_s)
 
     def traits(self, kind: Kind) -> dict[str, str]:
-        """Return the facts of these failures as text, by name: the most frequent of the examined facts.
+        """Return the most frequent facts of these failures, as text by name.
 
-        `waited_ms` is the median duration of the failed calls, and `longest_ms` the longest one.
+        The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # While two transactions wait for each other, most others fail at their first statement.
+        # These two facts are taken from any failure that has them: while two transactions wait for each
+        # other, most others fail at their first statement, without these facts.
         order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
         repeated = next((facts.repeated for facts in self.examined if facts.repeated), "")
         return {
@@ -144,18 +146,18 @@ class Occurrences:
 
 
 class FailureCounter:
-    """Failed statements of a process by kind."""
+    """Counter of the failed statements of a process, by kind."""
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
         self.window: Window | None = None
         """Time in which failures are counted; None means always, as while connecting.
 
-        A failure also counts if only its call began in that time: it may have waited for the whole timeout.
+        A statement that began in this time and failed later also counts: it may have waited for the timeout.
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a call that took `waited_s` seconds.
+        """Count a failure of a statement that took `waited_s` seconds, if this time overlaps the window.
 
         `examine` returns the facts of the failure. It is only called for the first failures of each kind.
         """
@@ -170,7 +172,7 @@ class FailureCounter:
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
     def records(self) -> list[PlainObservation]:
-        """Return each kind with its count, first error message and most frequent facts."""
+        """Return each kind of failures with its count, first error message and most frequent facts."""
         return [
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
@@ -178,18 +180,18 @@ class FailureCounter:
 
 
 def is_within(window: Window | None) -> bool:
-    """Return whether it is now the time in which operations count; True if there is no window."""
+    """Return whether the current time is in the measured window; True if there is no window."""
     return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
 
 
 def overlaps(window: Window | None, waited_s: float) -> bool:
-    """Return whether a call that took `waited_s` seconds until now overlaps the window."""
+    """Return whether the last `waited_s` seconds overlap the measured window; True without a window."""
     now_ns = perf_counter_ns()
     return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return the failures of statements that sqlstress ran itself, as in an SQL script.
+    """Return the failed statements that sqlstress itself ran for the user, as those of an SQL script.
 
     Their facts follow from the text of the statements and the settings, so nothing is read from connections.
     """
@@ -256,13 +258,13 @@ def written_name(sql: str) -> tuple[str, ...]:
 
 
 def transaction_steps(steps: Sequence[_S]) -> list[_S]:
-    """Return the statements of the transaction that the last statement of a connection belongs to."""
+    """Return the statements of a connection's last transaction. `steps` are its last statements, in order."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
 
 
 def takes_write_lock(sql: str) -> bool:
-    """Return whether a statement takes the write lock, unless its transaction has it."""
+    """Return whether a statement takes the write lock if its transaction does not have it yet."""
     kind = statement_kind(sql)
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 
@@ -285,11 +287,11 @@ def is_busy(rows: Any) -> bool:
 def transaction_of(
     steps: Iterable[Step | TimedStep], refused: Container[int] = ()
 ) -> tuple[str, str, Caller | None]:
-    """Return facts of the transaction that the last statement of a connection belongs to.
+    """Return state, beginning and caller of a connection's last transaction.
 
-    `steps` are the connection's last statements in order, and `refused` the ids of those that got no lock.
-    The facts are the state ("none", "read", "written", or "" if unknown), the words of the statement that
-    began the transaction, and the caller of it.
+    `steps` are the connection's last statements, in order; `refused` are the ids of those that got no lock.
+    The state is "none", "read" or "written"; "" if unknown. The beginning is the first words of the statement
+    that began the transaction. The caller is the position that ran this statement.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

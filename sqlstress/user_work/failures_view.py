@@ -1,4 +1,8 @@
-"""Failed statements of the user's code: a table, then the cause and the cure of the most frequent kinds."""
+"""Failed statements of the user's code: a table, then the cause and the cure of the most frequent kinds.
+
+Terms: a sighting is an observation of a process, such as a failed statement, in the report. A cause is
+concluded from the facts of failures by a named rule of `analysis.causes`.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +45,21 @@ from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
 MAX_ROWS = 5
 """Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Names of rules of causes, with the name of another rule that has the same cure."""
+"""Names of rules, each with the name of another rule whose cause has the same cure."""
 MAX_CAUSES = 3
-"""Maximum number of causes that are explained."""
+"""Maximum number of findings of each function here, such as causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
-"""Minimum number of long holds, and shares of a process's time and of the holds outside of SQLite."""
+"""Minimums for a finding on long holds of the write lock: number, and shares of time outside of SQLite.
+
+The first share is relative to the time of the process, the second to the duration of the longest hold.
+"""
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
-"""Names of rules."""
+"""Names of rules of `analysis.causes`."""
 
 
 class Failure(NamedTuple):
-    """Failures of a statement, summed over all trials and workers."""
+    """Failures of a statement with the same result code and line, summed over trials and workers."""
 
     code: int
     sql: str
@@ -61,16 +68,19 @@ class Failure(NamedTuple):
     facts: Facts
     times: int
     waited_ms: float
-    """Median duration of the failed calls in ms, of the worker with the most failures."""
+    """Median duration of the failures in ms, of the worker with the most failures."""
     longest_ms: float
-    """Duration of the longest failed call in ms, of all workers."""
+    """Duration of the longest failure in ms, of all workers."""
     timeout_ms: int | None
     held_since: str
-    """Statement that began the transaction of the idle holder in the same process; empty if there is none."""
+    """Statement that began the transaction which held the write lock.
+
+    Empty unless an idle connection of the same process held the lock.
+    """
     lock_order: tuple[str, ...] = ()
-    """Attached files in the order in which the transaction locked them; the last one it waited for."""
+    """Files, in the order in which the transaction locked them, then the file whose lock it waited for."""
     opposite: str = ""
-    """Line of a failed statement whose transaction locked these files in the opposite order."""
+    """Line of another failure, whose transaction locked two of these files in the opposite order."""
 
 
 def failures_of(group: Group) -> list[Failure]:
@@ -84,9 +94,9 @@ def failures_of(group: Group) -> list[Failure]:
 
 
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
-    """Return failures with the fact that connections share a cache, if one of their codes shows it.
+    """Return the failures with the fact `shared_cache` set, if a result code shows a shared cache.
 
-    The names of connections need not show it: Python and apsw can share the cache of all connections.
+    The name of a connection may not show it: Python and apsw can share the cache of all connections.
     """
     if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
         return failures
@@ -94,7 +104,7 @@ def with_shared_cache(failures: list[Failure]) -> list[Failure]:
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return a failure with the line of another whose transaction locked two files in the opposite order."""
+    """Return a failure with `opposite` set if another transaction locked its files in reverse order."""
     pairs = {*combinations(failure.lock_order, 2)}
     for other in others:
         if pairs & {*combinations(reversed(other.lock_order), 2)}:
@@ -104,7 +114,7 @@ def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
 
 
 def failure_of(sighting: Sighting) -> Failure:
-    """Return the failures of a statement that a worker has recorded."""
+    """Return the failures of a statement that a worker has recorded in a sighting."""
     traits = sighting.traits
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
@@ -127,7 +137,7 @@ def failure_of(sighting: Sighting) -> Failure:
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of the failures of a kind, with the facts of the worker that had the most failures."""
+    """Return the sum of the failures of a kind, with the facts of the worker with the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
@@ -136,7 +146,7 @@ def _merged(failures: Sequence[Failure]) -> Failure:
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
 
 
-# What is shown.
+# Blocks and findings of the report.
 
 
 def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
@@ -186,9 +196,9 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 
 def failure_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each cause of failed statements, with its cure; first that of the most failures.
+    """Yield a finding for each cause of failed statements, with its cure; the most frequent cause first.
 
-    A lock that was held for too long may be the consequence of another cause, and comes after it.
+    The cause that a lock was held for too long comes last, as it may be a consequence of another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     # The message of an SQLITE_ERROR already explains the cause.
@@ -226,14 +236,17 @@ def _primary(failure: Failure) -> tuple[str, str, int]:
 
 
 def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the key that sorts the causes: those that are certain first, then by the number of failures."""
+    """Return the sort key of a cause: certain causes first, then by number of failures, descending."""
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
 def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
-    """Return cause and cure of a failure, with the holder's transaction if it is known; None if unknown."""
+    """Return a text on the cause and cure of a failure; None if the cause is unknown.
+
+    It also describes the transaction that had the lock, if it is known.
+    """
     if not diagnosis.cause:
         return None
     holder = ""
@@ -246,7 +259,7 @@ def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
 
 
 def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
-    """Return the key by which failures are grouped: a finding explains all failures with the same cure."""
+    """Return the key of the finding that explains a failure: failures with the same cure share it."""
     if not diagnosis.cause:
         return failure.code
     return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
@@ -260,7 +273,7 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield the causes and the signs of lost locks: the process lost SQLite's locks on its open database."""
+    """Yield findings on causes and signs that a process lost SQLite's locks on its open database."""
     kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
@@ -286,7 +299,7 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL in the runs of a group, with the kind of its growth.
+    """Yield a finding on the largest WAL that grew in the runs of a group, with the kind of growth.
 
     Yield nothing if no WAL grew.
     """
@@ -312,7 +325,7 @@ def wal_growth_findings(group: Group) -> Iterator[Finding]:
 
 
 def wal_findings(group: Group) -> Iterator[Finding]:
-    """Yield the statements that stayed open, else the growth of the WAL if it is large."""
+    """Yield findings on queries that stayed open; without them, on the growth of the WAL."""
     statements = dict[tuple[str, str], float]()
     for sighting in sightings(group, OPEN_STATEMENT):
         kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
@@ -332,7 +345,7 @@ def wal_findings(group: Group) -> Iterator[Finding]:
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield the statements whose transactions held the write lock for long, mostly outside of SQLite.
+    """Yield findings on transactions that held the write lock for long, mostly outside of SQLite.
 
     A single hold may be an accident of a busy machine, so it is left out.
     """
@@ -362,7 +375,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 
 
 def memory_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each database in memory: each process has its own."""
+    """Yield a finding for each database in memory: such a database is private to its process."""
     kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
     for name_given, at in [*kinds][:MAX_CAUSES]:
         yield Finding(
@@ -374,7 +387,7 @@ def memory_findings(group: Group) -> Iterator[Finding]:
 
 
 def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line at which executescript committed the open transaction."""
+    """Yield a finding for each line at which `executescript` committed the open transaction."""
     kinds: dict[str, list[Sighting]] = {}
     for sighting in sightings(group, SPLIT):
         kinds.setdefault(sighting.what, []).append(sighting)
@@ -389,12 +402,12 @@ def split_findings(group: Group) -> Iterator[Finding]:
 
 
 def overlap_findings(group: Group) -> Iterator[Finding]:
-    """Yield the overlaps of the transactions of threads that share a connection; first the most frequent."""
+    """Yield a finding on overlapping transactions of threads that share a connection, if any."""
     counts: dict[tuple[tuple[str, str], ...], int] = {}
     for sighting in sightings(group, OVERLAP):
         kind = tuple(sighting.traits.items())
         counts[kind] = counts.get(kind, 0) + sighting.count
-    # Of the same two lines, an overlap that a ROLLBACK ended comes first, because it lost data.
+    # An overlap that a ROLLBACK ended is shown rather than a more frequent overlap, because it lost data.
     kinds = [(dict(kind), count) for kind, count in counts.items()]
     kinds.sort(key=lambda pair: (pair[0]["end"] != "ROLLBACK", -pair[1]))
     for traits, _ in kinds[:1]:
@@ -414,7 +427,10 @@ def user_checks(group: Group) -> Iterator[Check]:
 
 
 def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield the calls that repeated refused transactions, if a check failed and no other cause is known."""
+    """Yield findings on calls that repeated a transaction after SQLite had refused a write in it.
+
+    Yield nothing if none of the user's checks failed, or if another cause of the failure is known.
+    """
     failed = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
     causes = (
@@ -438,7 +454,7 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:
-    """Yield the PRAGMAs that had no effect because they ran in a transaction."""
+    """Yield findings on PRAGMAs that had no effect because they ran in a transaction."""
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, NO_EFFECT):
         kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)

@@ -1,7 +1,9 @@
 """Listener: reports each statement of a sqlite3 connection before it runs, through SQLite's trace.
 
-It works regardless of the code that opened the connection. The trace can deadlock if several threads use the
-connection, so a listener ends before that can happen: see `Listener`.
+The trace is a callback of the connection, so it works with connections that any library opened. It can
+deadlock if several threads use the connection, so a listener ends before that can happen: see `Listener`.
+
+A profile function is a function that Python calls before and after each call in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def call_soon(call: Callable[[], None]) -> None:
     """Call a function at the next profile event of this thread: when a function is called or returns."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
-        return  # a profiler in C, which cannot be restored
+        return  # A profiler written in C is active. It could not be restored.
 
     def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
         _set_profile(previous)
@@ -58,8 +60,8 @@ _TRIES = 1000
 class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function in each thread.
 
-    If a second thread is about to use a traced connection, the trace ends before the call reaches SQLite. The
-    profile function slows down every call, so it is not used in a measurement.
+    It ends the trace of a connection that a second thread is about to use, before the thread's call reaches
+    SQLite. The profile function slows down every call in Python, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
@@ -85,12 +87,12 @@ class ConnectionUses:
     def add(self, connection: sqlite3.Connection, listener: Listener) -> None:
         self._listeners[id(connection)] = listener
 
-    def works_unheard(self) -> bool:
-        """Return whether a thread without our profile function is running, so that its calls are not seen."""
-        # All threads are listed first, so a thread that starts between the two lists is not in `unheard`.
+    def has_unobserved_thread(self) -> bool:
+        """Return whether a thread without our profile function runs, so that its calls are not observed."""
+        # All threads are listed first. So a thread that starts after that is not taken for unobserved.
         thread_ids = other_threads()
-        unheard = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
-        return bool(unheard) and other_threads_running(unheard)
+        unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
+        return bool(unobserved) and other_threads_running(unobserved)
 
     def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
         if not event.startswith("c_"):
@@ -98,7 +100,7 @@ class ConnectionUses:
         target: Any = getattr(arg, "__self__", None)
         kind = type(target)
         if issubclass(kind, sqlite3.Cursor):
-            with suppress(Exception):  # The user's subclass did not call __init__.
+            with suppress(Exception):  # The user's subclass of Cursor did not call __init__.
                 target = target.connection
         elif not issubclass(kind, sqlite3.Connection):
             return
@@ -112,8 +114,8 @@ class Listener:
     """Reports each statement of a connection before it runs, until the callback `begins` returns False.
 
     A listener also ends once several running threads may use the connection, because they could deadlock.
-    SQLite calls the trace while it holds the connection's mutex, and the trace waits for Python's lock. The
-    thread with Python's lock may wait for the mutex, as sqlite3 does when it binds a value.
+    SQLite calls the trace while it holds the connection's mutex, and the trace waits for Python's lock (GIL).
+    Another thread with Python's lock may wait for the mutex, as sqlite3 does when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
@@ -127,11 +129,11 @@ class Listener:
         ends: Callable[[], object] = bool,
         uses: ConnectionUses | None = None,
     ) -> None:
-        """Start to listen, unless other running threads may already use the connection.
+        """Start the trace, unless other running threads may already use the connection.
 
-        `begins` gets each statement, and returns False to stop. `ends` is called if threads end the trace:
-        with `uses`, which sees their calls, if they use the connection at the same time; otherwise, if they
-        might.
+        `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
+        because of other threads. With `uses`, which observes their calls, the trace ends if threads use the
+        connection at the same time. Without `uses`, the trace ends if threads might do so.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -139,12 +141,12 @@ class Listener:
         self._is_shared: bool | None = None
         """Whether sqlite3 lets other threads use the connection; None until another thread exists."""
         self._uses = uses
-        self._users = {threading.get_ident()}
-        """Ids of the threads that have used the connection."""
+        self._user_threads = {threading.get_ident()}
+        """Ids of the threads that have called a method of the connection."""
         self._within: Counter[int] = Counter()
-        """Number of nested active calls of the connection, by thread."""
+        """Number of active calls of the connection's methods, by thread; calls can be nested."""
         self._entry = threading.Lock()
-        """Held by a thread while it decides whether it may call the connection."""
+        """Lock that a thread holds while it decides whether it may call the connection."""
         if uses:
             uses.add(connection, self)
         else:
@@ -162,7 +164,7 @@ class Listener:
             self._is_shared = _is_shareable(self._connection)
 
     def _trace(self, sql: str) -> None:
-        # The thread is inside its own call here, so it already holds SQLite's mutex.
+        # SQLite calls the trace in a call of this thread, so this thread holds the connection's mutex.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:
@@ -176,32 +178,32 @@ class Listener:
     def _is_in_danger(self) -> bool:
         if not self._uses:
             return bool(self._is_shared) and other_threads_running()
-        if not self._uses.works_unheard():
+        if not self._uses.has_unobserved_thread():
             return False
         self._check_sharing()
         return bool(self._is_shared)
 
-    # What a thread does before and after each call of the connection.
+    # Actions of a thread before and after each call of a method of the connection.
 
     def enter(self) -> None:
-        """Handle the start of this thread's call. End the trace first if another thread is inside."""
+        """Handle the start of a call by this thread. If other threads use the connection, end the trace."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
             return  # A nested call: by our trace, or by a function of the user that SQLite calls.
         with self._entry:
-            if thread not in self._users and not self._accepts_this_thread():
+            if thread not in self._user_threads and not self._accepts_this_thread():
                 return  # sqlite3 will refuse this thread's call.
-            self._users.add(thread)
-            other_users = self._users - {thread}
-            # A thread that sleeps in a loop over rows is about to fetch the next row. A fetch by a `for` loop
-            # causes no profile event, so such a thread counts as a user.
-            if any(self._within[other] for other in other_users) or (
-                other_users and any_continues(other_users)
+            self._user_threads.add(thread)
+            other_user_threads = self._user_threads - {thread}
+            # A fetch by a `for` loop causes no profile event. A thread that runs or sleeps may be in such a
+            # loop, so it counts as using the connection.
+            if any(self._within[other] for other in other_user_threads) or (
+                other_user_threads and any_continues(other_user_threads)
             ):
                 self._is_over = True
             if self._is_over:
-                self._leave_when_free(other_users)
+                self._leave_when_free(other_user_threads)
             self._within[thread] += 1
 
     def exit(self) -> None:
@@ -216,14 +218,14 @@ class Listener:
             return False
         return True
 
-    def _leave_when_free(self, other_users: set[int]) -> None:
-        """End the trace when no other thread is inside a call of the connection; give up after _PATIENCE_S.
+    def _leave_when_free(self, other_user_threads: set[int]) -> None:
+        """End the trace when no other thread is in a call of the connection; give up after _PATIENCE_S.
 
-        A thread inside may end the trace in its callback, but the callback needs Python's lock until it
-        returns.
+        Such a thread may end the trace itself, in the trace callback. This thread waits even so, because that
+        callback needs Python's lock until it returns.
         """
         deadline = time.monotonic() + self._PATIENCE_S
-        while any(self._within[other] for other in other_users) or _may_roll_back(other_users):
+        while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
             if time.monotonic() > deadline:
                 return
             time.sleep(self._LOOK_S)
@@ -232,7 +234,7 @@ class Listener:
                 self._leave()
 
     def _leave(self) -> None:
-        """End the trace because of threads, and call `ends`."""
+        """End the trace because of other threads, and report it by the callback `ends`."""
         self._stop()
         self._ends()
 
@@ -242,7 +244,10 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the listeners that a starting thread may disturb; none unless it runs `at_once` with others."""
+        """End the listeners whose connection may be used by a thread that is about to start.
+
+        `at_once` is whether the thread may run at the same time as others. If not, no listener ends.
+        """
         for listener in [*cls._open]:
             listener._check_sharing()
         ending = [listener for listener in cls._open if listener._is_shared] if at_once else []
@@ -253,9 +258,9 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End these listeners when no other thread runs. Give up after _PATIENCE_S.
+        """End these listeners when no other thread runs; give up after _PATIENCE_S.
 
-        A thread that is inside SQLite ends its listener itself, in the trace callback.
+        A thread that is in a call of SQLite ends its listener itself, in the trace callback.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # No thread may start to run between a check and the action that follows.
@@ -274,7 +279,10 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether a thread may be in the ROLLBACK of `with connection:`, which causes no profile event."""
+    """Return whether one of these threads may run the ROLLBACK at the end of `with connection:`.
+
+    Python causes no profile event for this ROLLBACK, so the threads' call stacks are examined.
+    """
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
 
@@ -288,7 +296,7 @@ def _is_in_rollback(frame: FrameType | None) -> bool:
 
 
 def _is_shareable(connection: sqlite3.Connection) -> bool:
-    """Return whether sqlite3 lets another thread use a connection (check_same_thread=False). Try it."""
+    """Return whether sqlite3 lets a new thread use a connection (check_same_thread=False)."""
     cursors: list[sqlite3.Cursor] = []
     finished = threading.Event()
 

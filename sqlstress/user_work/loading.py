@@ -1,4 +1,4 @@
-"""Import of the user's Python files, in a separate process with the trial's database in its environment."""
+"""Import of the user's Python files, in a separate process whose environment has the database's path."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the files of modules imported since `before`, by module name.
+    """Return the files of the modules that are not in `before`, by module name.
 
-    Left out are the standard library, sqlstress, and modules inside a package in the result.
+    Left out are the standard library, sqlstress, and modules inside a package that is in the result.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -78,13 +78,13 @@ def imported_modules(before: Collection[str]) -> dict[str, str]:
 
 
 def _packages(name: str) -> Iterator[str]:
-    """Yield the names of the packages that contain a module, the innermost first: "a.b", "a" for "a.b.c"."""
+    """Yield the packages that contain a module, innermost first: "a.b", then "a", for "a.b.c"."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _line(error: BaseException, file: str) -> str:
-    """Return the innermost line of `file` that led to an error, such as ":12"; "" if there is none."""
+    """Return the last line of `file` in an error's traceback, such as ":12"; "" if there is none."""
     lines, trace = [], error.__traceback__
     while trace:
         lines += [trace.tb_lineno] * (trace.tb_frame.f_code.co_filename == file)
@@ -95,7 +95,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def prepare_process(directions: ConnectionInfo, seed: str) -> None:
-    """Prepare this process for the user's code: set environment variables and random seed, discard output."""
+    """Set environment variables and random seed for the user's code, and discard its output."""
     variables = environment(directions, os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -104,7 +104,7 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment `before` with the variables by which the user's programs find the database."""
+    """Return the environment `before`, with variables by which the user's programs find the database."""
     variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
@@ -125,7 +125,7 @@ def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
 
 
 def silence() -> None:
-    """Discard the output of this process, which may be a gigabyte, to keep it out of the report."""
+    """Discard the output of this process, which may be large, to keep it out of the report."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -133,7 +133,7 @@ def silence() -> None:
 
 
 def is_lazy(function: object) -> bool:
-    """Return whether a call of a function does not run it, because it is async or a generator."""
+    """Return whether calling a function does not run its body, because it is async or a generator."""
     return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)
 
 
@@ -203,7 +203,7 @@ def check(function: F) -> F:
 
 
 def finish(function: F) -> F:
-    """Mark the function that each process calls at its end, with the result of `connect`."""
+    """Mark the function that each process calls at its end, with the result of its `connect` function."""
     return _mark(function, FunctionRole(FINISH))
 
 

@@ -34,7 +34,7 @@ _TICK_S = 0.02
 
 
 class LockWatch:
-    """Sampler of the lock's holder while operations count; it writes the result into shared memory."""
+    """Sampler of the write lock's holder in the window; it writes the result into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
@@ -60,11 +60,14 @@ class LockWatch:
 
 
 class Holders:
-    """Lock holds by program, from samples in order of time. A hold is unbroken possession by a process."""
+    """Holds of the write lock by program, from samples in order of time.
 
-    def __init__(self, ask: Callable[[int], Sequence[str]]) -> None:
-        """`ask` returns the command line of the process with this process number; empty if not known."""
-        self._ask = ask
+    A hold is the time in which one process has the lock without a break.
+    """
+
+    def __init__(self, find: Callable[[int], Sequence[str]]) -> None:
+        """`find` returns the command line of a process, given by its number; empty if unknown."""
+        self._find_command = find
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
         self._all_runs = HoldTracker()
         self._programs: dict[tuple[str, ...], Program] = {}
@@ -73,7 +76,7 @@ class Holders:
         self._program = Program([])
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample to the holds of the program that held the lock in this sample."""
+        """Add a sample: it extends the hold of the program that had the lock, or ends the last hold."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
@@ -91,19 +94,19 @@ class Holders:
         self._before_s = sample.asked_s
 
     def _find_program(self, pid: int) -> Program:
-        words = shorten(self._ask(pid))
+        words = shorten(self._find_command(pid))
         key = tuple(map(group_key, words))
         if key not in self._programs and len(self._programs) >= MOST:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
-        # Words that differ between the program's processes are replaced by their common form.
+        # If a word differs between processes of the program, its paths and numbers are replaced.
         both = zip(program.words, words, strict=True)
         program.words = [word if word == new_word else group_key(word) for word, new_word in both]
         return program
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the result by name of the field, for `report.results.WriteLock`."""
+        """Return the result, as the fields of `report.results.WriteLock` by name."""
         programs = sorted(self._programs.values(), key=lambda program: -program.runs.samples)
         return {
             "samples": self._samples,
@@ -125,12 +128,12 @@ class Program:
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
     """Return a function from process number to command line: OURS for sqlstress's own, empty if unknown."""
-    # Imported here, because the process that forks the workers imports this module and does not need psutil.
+    # Imported here, because the process that forks the workers imports this module, but needs no psutil.
     import psutil
 
     parent = psutil.Process().ppid()
 
-    def ask(pid: int) -> Sequence[str]:
+    def find(pid: int) -> Sequence[str]:
         try:
             process = psutil.Process(pid)
             words = process.cmdline()
@@ -138,15 +141,15 @@ def command_line_finder() -> Callable[[int], Sequence[str]]:
         except (psutil.Error, ValueError):  # The process has ended, or is in another container.
             return ()
 
-    return ask
+    return find
 
 
 def shorten(words: Sequence[str]) -> list[str]:
-    """Return a command line's words without folders. A word with a space stays: it is probably no path."""
+    """Return the words of a command line, without folders of paths. A word with a space is not changed."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 
-# The result in shared memory: the lock watch writes it, and the parent process reads it after its end.
+# The lock watch writes its result into shared memory. The parent process reads it after the watch has ended.
 
 
 _WORDS = 8192
@@ -154,7 +157,7 @@ _MAX_BYTES = 8 * (_WORDS - 1)
 
 
 def shared_board() -> Any:
-    """Return new shared memory for a SharedSlot, without a message."""
+    """Return new shared memory for a `SharedSlot`, still without a message."""
     return shared_array("q", _WORDS)
 
 
@@ -170,7 +173,7 @@ class SharedSlot:
         data = pickle.dumps(content)
         if len(data) > _MAX_BYTES:
             return
-        # If the writer dies before the end, there is no message, and not a part of a message.
+        # The length is set last: if the writer dies before, the slot has no message, not a part of a message.
         self._length[0] = 0
         self._bytes[: len(data)] = data
         self._length[0] = len(data)

@@ -27,38 +27,41 @@ from sqlstress.user_work.source import PlainObservation
 
 SUFFIXES = ("", "-wal", "-shm")
 _REMOVALS = ("os.remove", "os.rename")
-"""Audit events of Python's functions that delete or move a file."""
+"""Names of the audit events that Python raises before it deletes or moves a file."""
 _STARTS = ("subprocess.Popen", "os.system")
-"""Audit events of Python's functions that start a program."""
+"""Names of the audit events that Python raises before it starts a program."""
 _COPIERS = {
     *("cat", "copy", "cp", "dd", "install", "rclone", "rsync", "scp", "xcopy"),
     *("7z", "bzip2", "gzip", "pigz", "tar", "xz", "zip", "zstd"),
 }
 _MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
-"""Programs that copy files, and those that move, replace or delete files."""
+"""_COPIERS: programs that copy files. _MOVERS: programs that move, replace or delete files."""
 _TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
-"""Programs whose last argument is the copy."""
+"""Programs whose last argument is the file that they write."""
 _SHELLS = {"bash", "cmd.exe", "sh"}
 
 
 class LostLocks:
-    """Observer of this process: does it open the files of its open database, other than through SQLite?"""
+    """Observer of code in this process that opens or changes files of its open database without SQLite."""
 
     def __init__(self, file: str, statements: FailedStatements) -> None:
         """`file` is the path of the database.
 
-        `statements` has its connections, and finds the user's lines.
+        `statements` has the process's connections, and finds lines of the user's code.
         """
         self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
         self._file, self._statements = Path(file), statements
         self._opened = Counter[tuple[str, str]]()
         self._touched = Counter[tuple[str, str, str]]()
-        """Copies and moves of the database file without SQLite: kind, line, and program or function."""
+        """Number of copies and moves of the database file, by kind, line, and program or audit event."""
         self._removed = Counter[tuple[str, str]]()
-        """Calls of the user's code that deleted or moved -wal or -shm: file name and line."""
+        """Number of calls that deleted or moved -wal or -shm, by file name and line of the user's code."""
 
     def install(self) -> None:
-        """Observe from now on; this cannot be undone. Do nothing on Windows, where closing drops no locks."""
+        """Observe this process from now on; this cannot be undone.
+
+        Do nothing on Windows, where closing a file drops no locks of other descriptors.
+        """
         if sys.platform != "win32":
             sys.addaudithook(self._hook)
             self._statements.on_open = self._note_libraries
@@ -82,7 +85,7 @@ class LostLocks:
     def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
         """Record the start of a program that copies, moves or deletes the database file.
 
-        Only the programs in _COPIERS and _MOVERS count: others may open the file by SQLite.
+        Only the programs in _COPIERS and _MOVERS count: other programs may open the file with SQLite.
         """
         with suppress(Exception):  # The arguments may have any type.
             command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
@@ -91,7 +94,7 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED or MOVED for a command that does so to the database file in use; otherwise ""."""
+        """Return COPIED or MOVED if a command copies or changes the database file; otherwise ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         named = [word for word in arguments if self._is_database(folder / word.removeprefix("if="))]
@@ -100,14 +103,14 @@ class LostLocks:
         is_target = program in _TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
         if program in _MOVERS or is_target:
             return MOVED
-        # With the write lock held, a copy is complete if it includes the WAL, or if that is empty.
+        # A copy is sound if this process holds the write lock, and the WAL is copied, too, or is empty.
         wal = Path(f"{self._file}-wal")
         has_wal = any(word.endswith(wal.name) for word in arguments) or not wal.exists()
         is_complete = has_wal or not wal.stat().st_size
         return "" if is_complete and self._statements.holds_write_lock(self._file.name) else COPIED
 
     def _note_move(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record that the user's code deletes or moves the database file, or moves another in its place."""
+        """Record that the user's code deletes or moves the database file, or moves another file there."""
         paths = [path for path in args[:2] if isinstance(path, str | bytes | os.PathLike)]
         if any(self._is_database(Path(os.fsdecode(path))) for path in paths) and self._file.exists():
             self._touched[MOVED, self._user_line(), event] += 1
@@ -128,15 +131,15 @@ class LostLocks:
         return self._statements.open_libraries(self._file.name)
 
     def _note_libraries(self) -> None:
-        """Record if two SQLite libraries have the database open.
+        """Record it if two SQLite libraries have the database open.
 
-        An apsw without its own copy of SQLite ("amalgamation") may use the same library as sqlite3.
+        If apsw does not include SQLite ("amalgamation"), it may use the same library as sqlite3.
         """
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return the causes and signs of lost locks so far. Call it while the connections are still open."""
+        """Return the causes and signs of lost locks. Call it while the connections are still open."""
         records: list[PlainObservation] = [
             (LOST_LOCKS, kind, count, "", {"file": self._file.name, "at": at, "program": program})
             for (kind, at, program), count in self._touched.items()
@@ -166,7 +169,7 @@ class LostLocks:
 
 
 def commands_in(command: Any) -> list[list[str]]:
-    """Return the simple commands, as words, in the arguments of a program or in a text for a shell."""
+    """Return the words of each command in a program's arguments or in a shell's command line."""
     if isinstance(command, str | bytes | os.PathLike):
         parts = re.split(r"&&|\|\||[;|&\n]", os.fsdecode(command))
         return [words for part in parts if (words := shlex.split(part))]

@@ -1,4 +1,4 @@
-"""Error messages of programs: the line with the error, and the key by which messages are grouped."""
+"""Error messages of the user's programs: the line with the error, and the key of similar messages."""
 
 from __future__ import annotations
 

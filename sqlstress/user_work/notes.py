@@ -20,7 +20,7 @@ from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
-"""Maximum number of notes in a trial, because a check has all notes in memory."""
+"""Maximum number of notes in a trial; it is limited because a check has all notes in memory."""
 MAX_BYTES = 256 << 20
 """Maximum size of the notes of a trial, in bytes."""
 _LENGTH_BYTES = 4
@@ -94,7 +94,7 @@ class Notebook:
     """Writer of the notes of this process."""
 
     def __init__(self, path: Path, processes: int = 1) -> None:
-        """Open the file. `processes` is the number of processes that share the limits of the trial."""
+        """Open the file `path`. `processes` is the number of processes that share the trial's limits."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
         self._notes_left, self._bytes_left = MOST // processes, MAX_BYTES // processes
         self.problem = ""
@@ -152,7 +152,7 @@ def note(*values: Any) -> None:
         book.add(values[0] if len(values) == 1 else values)
 
 
-# First values that checks have seen in a trial, to compare later values with them.
+# Values that checks saw first in a trial, to compare later values with them.
 
 
 _trial_folders: list[Path] = []
@@ -204,7 +204,7 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """Check that a counter equals the number of notes. Raises AssertionError if not.
+    """Check that a counter in the database equals the number of notes. Raises AssertionError if not.
 
     Pass the notes of a kind, `counter(hits, notes.of("hit"))`, or all `notes`.
     """
@@ -234,7 +234,7 @@ def _count(things: Iterable[Any]) -> Counter[Any]:
     for thing in things:
         try:
             counts[thing] += 1
-        except TypeError:  # not hashable, such as a dict
+        except TypeError:  # The value is not hashable, such as a dict.
             counts[repr(thing)] += 1
     return counts
 

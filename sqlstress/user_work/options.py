@@ -41,14 +41,17 @@ from sqlstress.user_work.statements import split_statements
 
 MAX_SETUP_BYTES = 64 << 20
 MAX_CHECKS_BYTES = 64 << 10
-"""Maximum size of a file in bytes. Every case of a report contains its checks, but not its setup."""
+"""Maximum sizes in bytes of a setup file, and of an SQL file with checks.
+
+The second is smaller, because every case of a report contains the text of its checks.
+"""
 MAX_CHECKS = 50
 _WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
 _FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Return one name or several as a tuple of names. Raises ValueError for an empty name."""
+    """Return a name, or a list of names, as a tuple of names. Raises ValueError if a name is empty."""
     result = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(text, str) and text for text in result):
         raise ValueError("a name must not be empty")
@@ -62,7 +65,10 @@ def name(value: Any) -> str:
 
 
 def parse_weighted(word: str) -> tuple[str, int]:
-    """Return a name and its weight, such as "transfer.sql@3"; the default weight is 1. Raises UsageError."""
+    """Return the name and the weight in a text such as "transfer.sql@3". Raises UsageError.
+
+    The default weight is 1.
+    """
     match = _WEIGHTED.fullmatch(word)
     if not match:
         return word, 1
@@ -76,7 +82,7 @@ def read_text_of(name: str, most: int) -> str:
     """Return the text of a file of at most `most` bytes. Raises UsageError."""
     path = Path(name)
     try:
-        # Other paths, such as pipes, may have no end, or block before the first byte.
+        # Other kinds of files, such as pipes, may have no end, or block before the first byte.
         if path.exists() and not path.is_file():
             raise UsageError(f"{name!r:.200} is not a file.")
         return read_text(path, most)
@@ -93,7 +99,7 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Condition on the data: a query that returns no rows, or a function that does not raise."""
+    """User's check of the data: a query that must return no rows, or a function that must not raise."""
 
     name: str
     """Name of the check."""
@@ -163,7 +169,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return --strict for experiments with a rehearsal. Studies have another option of that name."""
+    """Return the option --strict of experiments with a rehearsal. Studies have another --strict."""
     return option(
         switch,
         False,
@@ -175,7 +181,7 @@ def strict_option() -> Any:
 
 
 def lock_watch_option() -> Any:
-    """Return the --where option: the report lists the programs that held the write lock."""
+    """Return the option --where, by which the report lists the programs that held the write lock."""
     return option(
         switch,
         False,
@@ -194,7 +200,7 @@ def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
         setup = setup_text(request.setup)
         setup_digest = digest(setup) if request.setup else ""
         for _ in split_statements(request.setup, setup, dialect=dialect):
-            pass  # Splitting refuses a setup that cannot run, before a database is made.
+            pass  # Splitting raises an error for a setup that cannot run, before a database is made.
     checks = tuple(invariant for file in request.check for invariant in _invariants(file, dialect))
     if len(checks) > MAX_CHECKS:
         raise UsageError(f"--check: there are more than {MAX_CHECKS} checks. Remove some.")
@@ -216,9 +222,9 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
-    """Yield a check for each statement of an SQL file's text.
+    """Yield a check for each statement in the text of the SQL file `file`.
 
-    Raise UsageError for no statements, a statement that is not a query, or one with parameters.
+    Raise UsageError if there is no statement, or if a statement is not a query or has parameters.
     """
     number = 0
     for number, statement in enumerate(split_statements(file, text, dialect=dialect), 1):
@@ -248,7 +254,7 @@ class TargetOptions:
     target: tuple[str, ...] | None = target_option(target_names(program_drivers()))
     anyway: bool = anyway_option()
     server: Server = _DEFAULT_SERVER
-    """Options of a database server."""
+    """Options of the database server, if a target is one."""
 
 
 NO_TARGETS = TargetOptions()
@@ -263,7 +269,7 @@ WHERE = (
     *_SERVER_OPTIONS.values(),
     *select_options(options_of(TargetOptions), "anyway"),
 )
-"""Options that select targets for the user's programs. Such programs open their connections themselves."""
+"""Options that select the targets of the user's programs, which open their connections themselves."""
 
 
 def drivers(
@@ -278,7 +284,7 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case with the driver and its server's options; raise UsageError if one is not available."""
+    """Return the case with a driver and its server's options. Raises UsageError if it lacks an option."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -291,13 +297,13 @@ def on_target(request: Request[Any, Any], case: Case, driver: str, where: Target
 
 _HEADER = b"SQLite format 3\0"
 _READ_VERSION_OFFSET = 19
-"""Offset of the read version, 2 for a WAL. Source: https://www.sqlite.org/fileformat2.html"""
+"""Offset of the byte "read version", 2 in WAL mode. Source: https://www.sqlite.org/fileformat2.html"""
 
 
 def journal_mode_in_subprocess(name: str) -> str:
     """Call `journal_mode` in another process. Raise UsageError or EnvironmentFailure if that fails.
 
-    This process may have the database open. On POSIX, it would lose its locks if it read and closed the file.
+    This process may have the database open. On POSIX, reading and closing the file would drop its locks.
     """
     # Imported here, because --help loads this module, and does not need to start processes.
     from sqlstress.system.processes import call_in_subprocess
@@ -333,19 +339,19 @@ SWEPT = common("concurrency", "duration", "warmup", "ops", *OPEN_LOOP_OPTIONS, "
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose the store with --target"}
-"""Options that do not apply if the user's code opens the database itself, with the reason."""
+"""Reasons why options do not apply if the user's code opens the database itself, by option."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the database's settings. A copy keeps the original's journal mode by default."""
+    """Return the settings of the case. A copy of a database keeps its journal mode by default."""
     if data.database and "journal-mode" not in request.given:
-        # The mode is read without SQLite, because --help loads this module and does not need SQLite.
+        # The mode is read without SQLite, so that --help, which loads this module, need not load SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
     return request.settings
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the case with the options of sql, app and exec. Raise UsageError on a contradiction."""
+    """Return the requested case. Raises UsageError if options of sql, app and exec contradict each other."""
     case = request.case
     check_window(request)
     check_locking(request)

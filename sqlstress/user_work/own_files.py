@@ -1,8 +1,8 @@
 """Guard that stops the user's code from opening databases other than the trial's.
 
 Python's sqlite3 raises an audit event before SQLite opens a file. The hooks of apsw are called too late, so
-its class `Connection` is replaced by a subclass that checks the name first. The guard does not see ATTACH,
-nor other programs that the code starts.
+the class `apsw.Connection` is replaced by a subclass that checks the name first. The guard sees neither
+ATTACH nor programs that the user's code starts.
 """
 
 from __future__ import annotations
@@ -31,20 +31,26 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Guard of the databases that this process may open. It is permanent, because audit hooks are."""
+    """Guard that refuses connections of this process to databases that are not the trial's.
+
+    It cannot be removed, because audit hooks are permanent.
+    """
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
-        """Allow files in `folder`; None allows any. Never allow `original`, which the trial has copied."""
+        """Allow databases in `folder`; None allows any folder.
+
+        Never allow `original`, the user's database that the trial has copied.
+        """
         self._folder = folder and folder.resolve()
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
-        """Temporary files that this process has created."""
+        """Databases that this process has created in the folder for temporary files."""
         self.refused: OtherFileError | None = None
-        """First refusal, kept because the user's code may catch it; None if there was none."""
+        """First refusal of a connection, kept because the user's code may catch it; None before that."""
 
     def watch(self) -> None:
-        """Check each connection from now on."""
+        """Check each connection that is opened from now on."""
         if not self._folder and not self._original:
             return
 
@@ -76,12 +82,12 @@ class OwnFiles:
         raise OtherFileError(problem)
 
     def check(self) -> None:
-        """Raise OtherFileError if there was a refusal, because the user's code may have caught the first."""
+        """Raise OtherFileError again if it was raised before: the user's code may have caught it."""
         if self.refused:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file is in the folder for temporary files and was missing or empty before."""
+        """Return whether a file is in the folder for temporary files, and new: missing or empty at first."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -103,9 +109,9 @@ class OwnFiles:
 
 
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
-    """Limit the code in this process, from now on, to databases in the trial's folder.
+    """Limit the user's code in this process, from now on, to databases in the trial's folder.
 
-    With `allow_others`, or a database on a server, only connections to `original` are refused.
+    With `allow_others`, or with a database on a server, the code can open any database but `original`.
     """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
@@ -114,7 +120,7 @@ def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool
 
 
 class _Import(MetaPathFinder):
-    """Import hook that calls a function with a module as soon as it is imported."""
+    """Import hook that calls a function with the module `name` as soon as it is imported."""
 
     def __init__(self, name: str, call: Any) -> None:
         self._name, self._call = name, call
@@ -138,9 +144,9 @@ class _Import(MetaPathFinder):
 
 
 def file_of(name: Any) -> Path | None:
-    """Return the file that a connection with this name may write to; None if it writes to no file.
+    """Return the file to which a connection with this name may write; None if it writes to no file.
 
-    With immutable=1 in a URI, SQLite takes no lock and creates no file. With mode=ro alone it may do both.
+    With immutable=1 in a URI, SQLite takes no lock and creates no file. With mode=ro alone, it may do both.
     """
     try:
         text = os.fsdecode(name)

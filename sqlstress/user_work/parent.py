@@ -1,4 +1,4 @@
-"""Parent process's part of a trial with the user's own work: the database, and the user's checks.
+"""Parent process's part of a trial with the user's own work: makes the database, runs the user's checks.
 
 A separate process runs the checks in rounds, before, during and after the load. A round runs each check once.
 """
@@ -41,7 +41,7 @@ LOCK_WATCH = "lock watch"
 
 
 class FailedBeforeLoad(SqlstressError):
-    """One of the user's checks fails before the load, so that nothing is measured."""
+    """A check of the user fails before the load, so that nothing is measured."""
 
     exit_code = 1
 
@@ -60,7 +60,7 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: that of the lock watch first, if there is one, then that of the subclass."""
+        """Shared memory: first that of the lock watch, if it runs; then that of the subclass."""
         if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
 
@@ -78,7 +78,7 @@ class UserWork(ProvenWork):
         return self._is_rehearsed and self._rehearsal_key not in self._carry
 
     def rehearsal_opening(self) -> Opener | None:
-        """Return the function that connects for a rehearsal; None if the experiment has no rehearsal."""
+        """Return the function that connects for the rehearsal; None if the experiment has no rehearsal."""
         return None
 
     def own_sql(self) -> Iterable[str]:
@@ -90,7 +90,7 @@ class UserWork(ProvenWork):
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial after its database was made, in a subclass."""
+        """Prepare the trial after its database was made. Subclasses override it."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Return results of checks that the experiment adds to the user's checks."""
@@ -117,7 +117,7 @@ class UserWork(ProvenWork):
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
-        # Before the checks connect, because closing the file later would drop the locks of this process.
+        # Close files before this process connects to the database: closing them later would drop its locks.
         super().release()
         if self._checking:
             self._checking.finish(pulse)
@@ -135,7 +135,7 @@ class UserWork(ProvenWork):
             except CheckNotRun as error:
                 if all(check.status != "failed" for check in sound):
                     raise
-                # The database is damaged, so that the check cannot run: the damage is the verdict.
+                # The check cannot run because the database is damaged. The damage decides the verdict.
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def release(self) -> None:
@@ -160,7 +160,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case for the rehearsal. A subclass may change it."""
+        """Return the case with which the rehearsal runs. A subclass may return another case."""
         return self.case
 
     @property
@@ -172,7 +172,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the suspicions of the rehearsal, which runs once per case and is reported in each trial."""
+        """Return the suspicions of the rehearsal, which runs once per case. Each trial reports them."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -208,13 +208,16 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The parent's side of the user's checks: it requests each round from the process that runs them.
+# The parent process requests each round of checks from the process that runs the checks.
 
 
 STARTING_S = 30.0
 """Time limit in seconds for the start of the process that runs the checks, until the first check begins."""
 PAUSE_S = 0.1
-"""Minimum seconds between starts of rounds. Longer rounds take at most half of a processor."""
+"""Minimum seconds between the starts of two rounds of checks.
+
+A longer round is followed by a pause of its own duration, so that checks take at most half of a processor.
+"""
 
 
 class ChecksTimedOut(CheckNotRun):
@@ -235,16 +238,16 @@ class CheckRunner:
         self._rounds = self._failed = 0
         self._broken: dict[str, CheckFailure] = {}
         self._problem = ""
-        """Reason why the rounds during the load have stopped; empty if they go on."""
+        """Reason why the rounds of checks during the load have stopped; empty if they go on."""
         self.failure = ""
-        """Reason why the rounds have stopped, if their process died or was killed; otherwise empty."""
+        """Reason why the process of the checks died or was killed; empty if it did not."""
 
     def load(self) -> None:
         """Start to import the user's file, in parallel to other preparations of the load."""
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail before the load. Raise CheckNotRun if a check fails to run in time."""
+        """Return the checks that fail before the load. Raises CheckNotRun if a check has no result."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
@@ -261,7 +264,7 @@ class CheckRunner:
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
-        """Start the next round if it is due, and collect the result of a finished round.
+        """Start the next round of checks if it is due, and collect the result of a finished round.
 
         Call it often while the workers run. `window` has the start and end of the measured time.
         """
@@ -274,7 +277,7 @@ class CheckRunner:
             self._process.begin(checks.call_checker, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
-        """Wait for the running round, if there is one, and record its result or error."""
+        """Wait for the running round of checks, if there is one, and record its result or error."""
         if self._started_s is None:
             return
         started_s, self._started_s = self._started_s, None
@@ -297,7 +300,7 @@ class CheckRunner:
             self._broken.setdefault(broken.name, broken)
 
     def during(self) -> Check:
-        """Return the combined result of all rounds during the load."""
+        """Return the combined result of all rounds of checks during the load."""
         if self._broken:
             lines = tuple(_lines(list(self._broken.values())))
             return Check(UNDER, "failed", self._rounds, self._failed, lines)
@@ -312,7 +315,7 @@ class CheckRunner:
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """End the checks' process, call `change`, which changes the trial's files, and load the checks."""
+        """Restart the process of the checks. In between, call `change`, which changes the trial's files."""
         self._process.end()
         change()
         self.load()

@@ -1,7 +1,11 @@
 """Subclasses of the libraries' connections and cursors, which record the statements of the user's code.
 
-Each statement runs the methods of this module, so they make no unnecessary call. They read the clock, and add
-the statement to the history of its connection. All other facts are read only after a failure.
+The methods of this module run for each statement, so they make no unnecessary call. They read the clock, and
+add the statement to the history of its connection: a `History`, which has the last statements. All other
+facts are read only after a failure.
+
+Terms: the recorder has the histories of all connections. The caller is the position in Python code that calls
+the library; it is only looked up for a statement outside of a transaction.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from sqlstress.user_work.subclasses import STATEMENTS, named_like
 
 @cache
 def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
-    """Return a subclass of a connection's class that reports failures to `recorder`.
+    """Return a subclass of a sqlite3 connection's class that records statements and failures.
 
     If `base` overrides sqlite3's methods for cursors and statements, these methods stay as they are.
     """
@@ -30,7 +34,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         return plain.cursor(connection, plain_cursor)
 
     def record_end(connection: Any, statement: str, call: Callable[..., Any], *args: Any) -> Any:
-        """Call a method that ends a transaction, and record the call as a statement."""
+        """Call `call`, a method that ends a transaction, and record it as the statement `statement`."""
         history, begun = connection._sqlstress, perf_counter()
         caller = history.begin(connection, begun)
         try:
@@ -43,7 +47,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
     class Recorded(base):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
-            # Set first, because __init__ of `base` may run statements.
+            # The history is set first, because __init__ of `base` may run statements.
             self._sqlstress = recorder.watch(self)
             super().__init__(*args, **options)
 
@@ -72,23 +76,23 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of sqlite3's cursor class that reports failures to the history of its connection."""
+    """Return a subclass of a sqlite3 cursor's class that records statements in its connection's history."""
     return _recorded_cursor(base, STATEMENTS)
 
 
 def apsw_cursor(base: Any, history: History) -> Any:
-    """Return a subclass of apsw's cursor class that reports failures to `history`."""
+    """Return a subclass of an apsw cursor's class that records statements and failures in `history`."""
     return _recorded_cursor(base, ("execute", "executemany"), history)
 
 
 def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None = None) -> Any:
     """Return a subclass of a cursor's class whose methods `names` record their statements and failures.
 
-    The history is that of the cursor's connection if `history` is None.
+    They record in `history`; None means the history of the cursor's connection.
     """
 
     class Recorded(base):  # type: ignore[misc]
-        # A dictionary for each cursor takes longer. The rows are those of `checkpoint_answers`.
+        # A dictionary for each cursor takes longer. `checkpoint_answers` sets and uses the rows.
         __slots__ = ("_sqlstress_rows", "_sqlstress_step")
 
     for name in names:
@@ -131,8 +135,8 @@ def _recorded(
 ) -> Callable[..., Any]:
     """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    The method is for a class of cursors; with `new_cursor` it is for a class of connections, and makes a
-    cursor for each statement. The history is that of the connection, unless `fixed_history` is given.
+    The method is for a class of cursors. With `new_cursor`, it is for a class of connections, and makes a
+    cursor for each statement. It records in `fixed_history`; None means the history of the connection.
     """
 
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
@@ -164,15 +168,15 @@ def _recorded(
 
 
 def _commits_first(connection: Any) -> bool:
-    """Return whether executescript would commit the connection's open transaction before its script."""
-    # The attribute is new in Python 3.12. It is -1 unless the program sets autocommit.
+    """Return whether `executescript` would commit an open transaction of the connection first."""
+    # The attribute is new in Python 3.12. It is -1 unless the user's code sets `autocommit`.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def runs_statement(history: History) -> bool:
-    """Return whether another thread runs a statement of a connection now, by a method of this module."""
+    """Return whether another thread is running a statement of the connection with this history."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    # The thread may have moved on to another connection.
+    # If so, the thread is in a method of this module, whose variable `history` shows the connection.
     return (
         frame is not None
         and frame.f_code.co_filename == __file__

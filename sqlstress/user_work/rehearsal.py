@@ -1,8 +1,9 @@
 """Rehearsal: a few more calls of each of the user's transactions, with their SQL traced, to find races.
 
-The calls run after the load, on a copy, so that they affect no figure, check or kept file. If they raise no
-suspicion of lost data, they are repeated on a copy from before the load: there a transaction may take another
-path, because a limit is not reached, a queue is not empty, or a key does not exist.
+The calls run after the load, on a copy of the data, so that they affect no figure, check or kept file. If
+their SQL shows no suspicion of lost data, the calls are repeated on a copy from before the load: there a
+transaction may take another path, because a limit is not reached, a queue is not empty, or a key does not
+exist.
 """
 
 from __future__ import annotations
@@ -47,30 +48,33 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Seconds in which rounds start, except for the first MIN_ROUNDS. A round calls each transaction once."""
+"""Time in seconds after which no more rounds start, if MIN_ROUNDS rounds are done.
+
+A round calls each transaction once.
+"""
 MIN_ROUNDS = 10
-"""Minimum number of rounds, even if they are slow: enough to fill a table that is empty at first."""
+"""Minimum number of rounds of calls, even if they are slow: enough to fill an empty table."""
 ALL_S = 5.0
 """Time limit in seconds for all calls of a rehearsal, without the first start of its process."""
 AFTER_S = 3.0
-"""Part of ALL_S, in seconds, for the data after the load, if data from before the load was kept, too."""
+"""Time limit in seconds for all calls on data from after the load, if data from before it was kept."""
 START_S = 10.0
-"""Time limit in seconds for the first start of the process: copy the files, import the code and connect."""
+"""Time limit in seconds for the first start of the process: copy files, import the code, and connect."""
 CALL_S = 2.0
 """Time limit of a call in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
 """Duration in seconds above which a transaction is slow: it is called after all quick transactions."""
 MAX_BYTES = 1 << 30
-"""Maximum total size of the trial's files for a rehearsal, in bytes; larger files are not copied."""
+"""Maximum total size of the trial's files in bytes; with larger files there is no rehearsal."""
 MAX_BYTES_BEFORE = 1 << 24
-"""Maximum total size of the files from before the load, in bytes; larger files are not kept."""
+"""Maximum total size in bytes of files from before the load that are kept for a rehearsal."""
 _LONGEST = 200
 _SHARED = "a thread other than the one that opened a connection used it, or could"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function of (case, database, tracer) that connects and returns a callable for each transaction."""
+"""Function of (case, place, tracer) that connects and returns a callable for each transaction."""
 
 
 Files = dict[str, bytes]
@@ -78,7 +82,7 @@ Files = dict[str, bytes]
 
 
 def content(where: Path) -> Files:
-    """Return the files of a folder, for a later rehearsal on them; empty if they exceed MAX_BYTES_BEFORE."""
+    """Return the content of a folder for a later rehearsal; empty if it exceeds MAX_BYTES_BEFORE."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
@@ -111,7 +115,7 @@ def rehearse(
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
-            # Failed calls are not reported here: the transactions were already called on the first copy.
+            # Failed calls on this copy are not reported: the first copy had calls of the same transactions.
             result += _lost_data(sightings(earlier.calls))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
@@ -145,7 +149,7 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Longest call so far in seconds, by transaction; before the first call, the load's median."""
+        """Longest call of each transaction in seconds; before its first call, its median in the load."""
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
@@ -153,12 +157,12 @@ class Rehearsal:
         self._stopped: dict[str, str] = {}
         """Reason why a transaction is not called again, by name of the transaction."""
         self.is_shared = False
-        """Whether the trace of a connection has ended, because several threads used it at once."""
+        """Whether the trace of a connection has ended, because several threads used the connection."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
-        """For each transaction, a list with the traced statements of each of its calls."""
+        """Traced statements of each call, by name of the transaction."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Start a process that copies and connects. Record a problem if it fails or exceeds `limit_s`."""
+        """Start a process that copies the files and connects. Record a problem if it fails or is too slow."""
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -234,7 +238,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reason for each transaction without an examined call, except for those in `others`."""
+        """Yield the reason why a transaction has no traced call, except for transactions in `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -255,11 +259,11 @@ def _error_text(error: Exception) -> str:
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""Functions of the transactions and the tracer, as the only item; empty if no rehearsal runs here."""
+"""The transactions' functions and the tracer, as the only item; empty before `start`."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
-    """Copy files from `where`, connect and return the transactions. Raise if the files are too large."""
+    """Copy the files in `where`, connect, and return the names of the transactions."""
     # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
@@ -274,24 +278,24 @@ def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction. Return its statements, and whether the trace of any connection has ended."""
+    """Call a transaction. Return its traced statements, and whether threads ended any trace so far."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
 
 def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
-    """Call a function and return the statements that it ran. Errors of the call are ignored."""
+    """Call a function and return the traced statements that it ran. Errors of the call are ignored."""
     process = os.getpid()
     tracer.begins_call()
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:
-        os._exit(0)  # This is a fork by the user's code, which has returned from the call.
+        os._exit(0)  # This process is a fork by the user's code, and has returned from the call, too.
     return (*tracer.call, *tracer.forks.drain())
 
 
 def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
-    """Return each suspicion in the calls once, with the number of calls.
+    """Return each suspicion (two statements that look like a race) once, with the number of its calls.
 
     `traced` has the calls, as sequences of statements, by transaction. A suspicion is left out if each call
     holds the same lock around the two statements.
@@ -314,8 +318,8 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # The locks of a single call do not count: a row claimed in one call may be a work item, not a lock.
-    # A write for which a condition must be true comes first: reports show one suspicion of each kind.
+    # If only one call had a suspicion, its locks do not count: the row that it claimed may be a work item.
+    # A suspicion whose write is not in an `else` comes first: reports show one suspicion of each kind.
     return tuple(
         Sighting(
             SUSPICION,

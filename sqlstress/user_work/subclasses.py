@@ -1,4 +1,4 @@
-"""Parts that all subclasses of sqlite3's and apsw's classes have in common."""
+"""Common parts of the subclasses by which sqlstress replaces sqlite3's and apsw's classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""State of the user's threads: running, sleeping or waiting; and notice before a thread starts."""
+"""State of the user's threads (running, sleeping or waiting), and a callback before a thread starts.
+
+A thread waits for other threads while it is in a function of the standard library such as `Thread.join`.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,20 @@ _WAITING = tuple(
     str(Path(sysconfig.get_paths()["stdlib"], name))
     for name in ("asyncio", "concurrent", "selectors.py", "threading.py")
 )
-"""Modules whose functions wait for threads. A thread waiting for a database lock counts as running."""
+"""Modules of the standard library whose functions wait for other threads.
+
+A thread that waits for a database lock is in none of these modules, so it counts as running.
+"""
 STARTING_FUNCTIONS = {"start", "submit"}
 """Functions in the modules of _WAITING that start work in another thread, and do not wait for that work."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def other_threads_running(threads: Container[int] | None = None) -> bool:
-    """Return whether another thread, of `threads` if given, neither sleeps nor waits for other threads."""
+    """Return whether another thread runs: it neither sleeps nor waits for other threads.
+
+    If `threads` is given, only threads with these ids count. Threads of sqlstress do not count.
+    """
     return any(
         not (waits_for_threads(frame) or _sleeps(frame))
         for thread, frame in _other_frames()
@@ -34,7 +43,7 @@ def other_threads_running(threads: Container[int] | None = None) -> bool:
 
 
 def any_continues(threads: Container[int]) -> bool:
-    """Return whether any of these threads runs or sleeps: it continues without waiting for other threads."""
+    """Return whether a thread with one of these ids runs or sleeps, and so does not wait for threads."""
     return any(not waits_for_threads(frame) for thread, frame in _other_frames() if thread in threads)
 
 
@@ -70,7 +79,7 @@ def _lines_that_sleep(code: CodeType) -> set[int | None]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return whether a thread with this innermost frame was started with a function of sqlstress."""
+    """Return whether sqlstress has started the thread whose innermost frame is `frame`."""
     entry = frame
     # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
@@ -80,42 +89,42 @@ def _is_ours(frame: FrameType) -> bool:
     return entry.f_code.co_filename.startswith(_OURS)
 
 
-def on_thread_start(tell: Callable[[bool], None]) -> None:
-    """Call `tell` before each start of a thread, and before an executor gets a task.
+def on_thread_start(notify: Callable[[bool], None]) -> None:
+    """Call `notify` before each start of a thread, and before an executor gets a task.
 
-    The argument of `tell` is whether two threads may run at the same time. Methods of the standard library
+    The argument of `notify` is whether two threads may run at the same time. Methods of the standard library
     are replaced, because Python 3.11 has no audit event for the start of a thread.
     """
-    _patch_thread_start(tell)
-    _patch_executors(tell)
+    _patch_thread_start(notify)
+    _patch_executors(notify)
 
 
 @cache
-def _patch_thread_start(tell: Callable[[bool], None]) -> None:
+def _patch_thread_start(notify: Callable[[bool], None]) -> None:
     start = threading.Thread.start
 
     def report_and_start(thread: threading.Thread) -> None:
-        _patch_executors(tell)
-        # An executor or event loop waits for the thread that it starts. Any other caller may keep running.
-        tell(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
+        _patch_executors(notify)
+        # An executor or event loop waits for the thread that it starts. Other code may continue.
+        notify(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
         start(thread)
 
     WRAPPER_CODES.add(report_and_start.__code__)
     threading.Thread.start = update_wrapper(report_and_start, start)  # type: ignore[assignment, method-assign]
 
 
-def _patch_executors(tell: Callable[[bool], None]) -> None:
-    """Replace the method `submit` of thread pools, if the user's code has imported them."""
+def _patch_executors(notify: Callable[[bool], None]) -> None:
+    """Make `submit` of thread pools call `notify`, if the user's code has imported thread pools."""
     if module := sys.modules.get("concurrent.futures.thread"):
-        _patch_submit(tell, module.ThreadPoolExecutor)
+        _patch_submit(notify, module.ThreadPoolExecutor)
 
 
 @cache
-def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
+def _patch_submit(notify: Callable[[bool], None], kind: Any) -> None:
     submit, futures = kind.submit, WeakSet[Any]()
 
     def report_and_submit(executor: Any, /, *task: Any, **options: Any) -> Any:
-        tell(not all(future.done() for future in [*futures]) or other_threads_running())
+        notify(not all(future.done() for future in [*futures]) or other_threads_running())
         future = submit(executor, *task, **options)
         futures.add(future)
         return future
@@ -125,7 +134,7 @@ def _patch_submit(tell: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code objects of our wrappers of thread-starting methods; skipped when frames are examined."""
+"""Code of our wrappers of methods that start threads. Searches of a call stack skip it."""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:
@@ -134,14 +143,18 @@ def _is_waiting_code(frame: FrameType) -> bool:
 
 def waits_for_threads(frame: FrameType | None) -> bool:
     """Return whether a thread with this innermost frame seems to wait for other threads."""
-    names = under_way(frame)
-    # `submit` does not wait. But an event loop that calls it in run_in_executor then waits for the executor.
+    names = waiting_functions(frame)
+    # `submit` does not wait. But an event loop that calls it in `run_in_executor` waits for the executor.
     starts_work = "run_in_executor" not in names and bool(STARTING_FUNCTIONS & {*names})
     return bool(names) and not starts_work
 
 
-def under_way(frame: FrameType | None) -> list[str]:
-    """Return the innermost functions' names if they wait for threads, innermost first; otherwise empty."""
+def waiting_functions(frame: FrameType | None) -> list[str]:
+    """Return the names of the functions in which a thread waits for others, innermost first.
+
+    `frame` is the thread's innermost frame. Empty if the thread does not wait. STARTING_FUNCTIONS, which do
+    not wait, are included.
+    """
     names = []
     while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):
         if frame.f_code not in WRAPPER_CODES:

@@ -19,7 +19,7 @@ from sqlstress.report.results import CheckCounter
 from sqlstress.statistics.units import plural, verb
 from sqlstress.system.sharing import shared_array
 from sqlstress.target import serves
-from sqlstress.user_work.database import explained
+from sqlstress.user_work.database import check_statement
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class SqlWork(UserWork):
         with self.place.reading(pulse) as reader:
             for command in self._statements:
                 pulse()
-                explained(reader, command.statement)
+                check_statement(reader, command.statement)
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
         if self.case.spec.ledger:
