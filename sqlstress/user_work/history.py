@@ -1,8 +1,8 @@
 """History of a connection during the load: its last statements, and the state of its transaction.
 
 If a statement fails, the history shows what led to the failure. A step is a statement that has run, with its
-position in the user's code and its begin and end. A history also reports long holds of the write lock, and
-calls of the user's code that leave a transaction or a query open.
+position in the user's code and its begin and end. A history also reports holds of the write lock that are
+longer than LONG_HOLD_S, and has the facts of transactions and queries that the user's code leaves open.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class History:
             self.add(step)
 
     def end_transaction(self) -> None:
-        """Report the last transaction, which has ended, if it held the write lock for at least LONG_HOLD_S."""
+        """Report the last transaction, which has ended, if its hold of the write lock was long."""
         steps = transaction_steps(self.steps)
         if self.is_shared or not self._last_was_long() or not steps[-1][1]:
             return
