@@ -5,7 +5,7 @@ query reads a table, and a later write of the call uses the result. The query is
 the write, and that transaction does not read the table again. Between the two statements, another process may
 have written the table. A suspicion is not a proof.
 
-Such a write is recognised as safe in these cases:
+A write is recognised as safe in these cases:
 
 - The user's source code does not use the query's result for the write, as in a page that is shown.
 - SQLite computes the value itself: `SET n = n + 1`.
@@ -46,9 +46,10 @@ from sqlstress.user_work.traced_statements import (
 )
 
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
-"""Kinds of suspicions that the query is outside of the transaction of the write.
+"""Kinds of suspicions about a write that uses the result of a query outside of the write's transaction.
 
-STALE: both concern the same table. STALE_COPY: the write stores a copy of the queried table, as in a cache.
+STALE: query and write use the same table. STALE_COPY: the write stores a copy of the queried table in another
+table, such as a cache.
 """
 DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
 """Kinds of suspicions that a transaction or connection is used in a wrong way.
@@ -116,7 +117,7 @@ class Suspicion(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Effect of a STALE race, such as DOUBLE_INSERT; empty for a lost update and for other kinds."""
+        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for a lost update."""
         write = self.then.write
         if self.code != STALE or not write:
             return ""
@@ -135,9 +136,9 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions of the kinds that a single call shows, sorted by kind.
+    """Yield the suspicions that the statements of a single call show, sorted by kind.
 
-    STALE_COPY needs all calls of the program, and so do the kinds of program_races.
+    Kinds that need the calls of all transactions are left out: STALE_COPY, and those in program_races.
     """
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
@@ -153,7 +154,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return (table, column) of the columns that UPDATEs only set to the value that the row already had."""
+    """Return each (table, column) that UPDATEs set, but only to the value that the row already had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -181,12 +182,12 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# STALE and GUARDED: a table is read outside of the transaction that writes it.
+# Suspicions of the kinds STALE and GUARDED: a table is read outside of the transaction that writes it.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of the call's safe writes. A safe write notices whether another process wrote before it."""
+    """Indexes of safe writes: their SQL or their transaction notices any change by another process."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -207,7 +208,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not is_own(call[:index], write):
-            # Prefer a query of the written row: the SQL of both ends with the same word, such as the key.
+            # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
@@ -248,7 +249,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _extremes(sql: str) -> frozenset[str]:
     """Return the columns that an UPDATE sets to `max` or `min` of the old value and another value.
 
-    A guard on an old value does no harm before such a write: SQLite keeps the larger or smaller value anyway.
+    A condition on an old value does no harm before such a write: SQLite keeps the larger or smaller value.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -267,7 +268,8 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write (`statement`); None if there is no guard.
 
-    A guard counts if it uses one of `columns`, the columns whose new values SQLite computes.
+    A guard is a condition in the source, between query and write. It counts if it tests one of `columns`,
+    the columns whose new values SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -298,12 +300,12 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the values or rows of a write may depend on the result of a query of its table."""
+    """Return whether the written values, or the choice of the rows, may depend on a query of the table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If one library call runs both the query and the DELETE, it returns the row, not the row count.
+        # If one library call runs both the query and the DELETE, its result is the row, not the row count.
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
@@ -317,11 +319,11 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
         # process has made from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # `keys` begins with the primary key, which cannot refuse a row if SQLite assigns the rowid.
+    # The first key is the primary key. It cannot refuse a row if SQLite assigns the rowid.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # If the INSERT ignores an existing key unnoticed, the key protects it only if the query searched for the
-    # key.
+    # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
+    # searched for this key.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(key in key_columns and key <= columns and key & searched for key in keys)
     decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
@@ -359,9 +361,10 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
 
 
 def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return the pairs (source, copy) of tables: a transaction writes the source and deletes from the copy.
+    """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    Such a DELETE shows that the copy is derived from the source, and is out of date after the write.
+    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
+    are out of date after the write.
     """
     pairs = set()
     for call in calls:
@@ -376,12 +379,16 @@ def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table
 
 
 def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield STALE_COPY suspicions. `pairs` has the tables (source, copy)."""
+    """Yield suspicions about writes of a copy, such as a cache, from data that may be out of date.
+
+    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
+    tables (source, copy).
+    """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # If the transaction also reads or writes the source, the copy does not depend on the older query.
+            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
