@@ -1,4 +1,6 @@
-"""Reasons why no other process can disturb a write of a call after an earlier query of the call.
+"""Reasons why no other process can interfere between a query and a later write of a call.
+
+A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons are:
 
 - Safe SQL: the write itself checks the state that it expects.
 - Repeated read: the transaction of the write reads the data again.
@@ -96,7 +98,7 @@ def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each statement of a call that claims a row with a wanted key, and the key."""
+    """Yield each claim of a row with a wanted key: a write that succeeds in only one process, and the key."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
