@@ -39,7 +39,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class StackEntry(NamedTuple):
-    """Function of the user that was running at a statement, and its current position."""
+    """Function of the user that was running when an SQL statement ran, and its position."""
 
     frame: int
     """Id of the function's frame; a later call of a function may have the same id."""
@@ -67,8 +67,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    `columns` are the columns that the write changes, and `read` the columns that the query reads. `by_rows`:
-    the query's WHERE clause tests such a column, so that in this case a test for a missing row is a guard.
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are the
+    columns that the write changes, and `read` the columns that the query reads. `by_rows` is whether a test
+    for a missing row is a guard, because the query's WHERE clause tests a column of `columns`.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -97,7 +98,7 @@ def guard_between(
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost function that is in both stacks; None if there is none."""
+    """Return the index of the innermost function that was running at both statements; None if none was."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         if (reader.frame, reader.file) != (writer.frame, writer.file):
@@ -183,11 +184,11 @@ class Flow:
         by_rows: bool,
         argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """Analyse the function of `entry`, an entry of the stack of the query or of the write.
+        """Analyse the function of `entry`, which was running at the query or at the write.
 
-        If the entry's line runs the query, by a library or by another function, `kind` is the kind of the
-        returned value; else 0. `names` has the columns that the write changes, and other columns that the
-        query reads. `argument_kinds` has the kinds of the function's parameters, by name.
+        `kind` is ROW, _VALUE or _CHECKED, by the value that the entry's line gets from the query; 0 if the
+        line does not run the query. `names` has the columns that the write changes, and other columns that
+        the query reads. `argument_kinds` has the kinds of the function's parameters, by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -206,7 +207,7 @@ class Flow:
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a guard from line `after` on decides whether `line` runs."""
+        """Return whether a condition on the result, at line `after` or later, decides whether `line` runs."""
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
@@ -218,13 +219,16 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether a condition is a guard on a written column. Note guards on other columns."""
+        """Return whether a condition is a guard that tests a column that the write changes.
+
+        If a guard tests only other columns, set `has_other_guard`.
+        """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the returned values; _CHECKED if a guard contains a return."""
+        """Return the highest kind, such as ROW, of the returned values; _CHECKED if a guard has a return."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -237,7 +241,7 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kinds of the parameters of the function that a line calls, by name.
+        """Return the kind, such as ROW, of each parameter of the function that a line calls, by name.
 
         The names include known attributes of the callee's object, such as "self.row".
         """
@@ -296,7 +300,7 @@ class Flow:
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return the kind of an expression; 0 if it does not depend on the query."""
+        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query's result."""
         if name := path_of(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -360,7 +364,7 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return the kind of guard of a condition, such as _WRITTEN_COLUMNS; 0 if it is no guard.
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if a condition is a guard; 0 if it is no guard.
 
         `truth` is whether the truth of a plain value is a condition, as in `if value:`.
         """
