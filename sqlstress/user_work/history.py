@@ -72,7 +72,7 @@ class FactCollector(Protocol):
     """Names of the databases on which statements other than PRAGMA have run."""
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the position in `frame` where the library is called, or the user's line if it is needed."""
+        """Return the position that calls the library: an instruction of `frame`, or a line of the user."""
 
     def line_text(self, at: Caller | None) -> str:
         """Return a line as text, such as "bank.py:27"; empty if it is unknown or not in the user's code."""
@@ -116,15 +116,15 @@ class History:
         self.opened_by = ""
         """Name of the user's function that left a transaction open; empty if no transaction is left open."""
         self.left_open = Transaction("", "", "")
-        """State of the transaction left open, at the return of the function that left it open."""
+        """State of the transaction that a call left open, at the return of the call."""
         self.open_calls = 0
-        """Number of calls that have returned while the transaction left open was open."""
+        """Number of calls that have returned while this connection's transaction was open."""
         self.open_wrote = False
-        """Whether the transaction left open has written."""
+        """Whether the transaction that a call left open has written."""
         self.statement_open_s: float | None = None
         """Time of `perf_counter` when a query was first seen to have unfetched rows; None if it has none."""
         self.open_queries: tuple[TimedStep, ...] = ()
-        """Queries that may have the unfetched rows; empty until they are looked up."""
+        """Queries to which the unfetched rows may belong; empty until they are looked up."""
         self.is_new = True
         """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
@@ -162,7 +162,7 @@ class History:
         return self.recorder.caller(sys._getframe(2))
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Handle a successful statement, which is the connection's first or ran outside of a transaction."""
+        """Handle the end of a successful statement that ran outside of a transaction, or while `is_new`."""
         sql, was_open, _, begun, ended = step
         if self.is_new:
             self._end_first(sql, ended - begun)
@@ -182,7 +182,7 @@ class History:
             self.recorder.add_no_effect(sql, self.transaction())
 
     def fail(self, error: Exception, sql: Any, caller: Caller | None, begun: float) -> None:
-        """Record a statement that has failed. `begun` is a time of `perf_counter`."""
+        """Record a failed statement. `begun` is the time of `perf_counter` when it began."""
         step: TimedStep = (sql, caller is None, caller, begun, perf_counter())
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
@@ -258,7 +258,7 @@ class History:
         return "commit" if released else ""
 
     def refused(self) -> set[int]:
-        """Return the Python ids of the steps that failed and may have got no lock.
+        """Return the ids (of Python objects) of the last statements that failed, perhaps without a lock.
 
         A statement that failed because of a constraint had the lock, so it is left out.
         """
