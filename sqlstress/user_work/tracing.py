@@ -86,11 +86,11 @@ class Tracer:
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
-        """Trace of the current call of a transaction."""
+        """Statements of the current call of a user's transaction, in order."""
         self.place = ""
-        """Position of the next statement of an SQL script, such as "a.sql:3". The script's runner sets it."""
+        """Position of the next statement of an SQL script, such as "a.sql:3". The script's worker sets it."""
         self.script: ScriptUse | None = None
-        """Variables of the next statement of an SQL script. The script's runner sets it."""
+        """Variables of the next statement of an SQL script. The script's worker sets it."""
         self._frames: UserFrames | None = None
         """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
@@ -218,7 +218,7 @@ class RandomValues:
     _FEWEST, _LONGEST = 8, 64
     """Lengths in bytes of recorded values: shorter values may repeat by chance, longer ones are ignored."""
     _MOST = 10_000
-    """Maximum number of texts that are kept."""
+    """Maximum number of recorded texts."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
@@ -227,7 +227,10 @@ class RandomValues:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace the functions that draw values, except in code that has already imported them by name."""
+        """Replace os.urandom and its copy in the module random by a function that records the values.
+
+        Code that has already imported a function by name keeps the original.
+        """
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
@@ -262,7 +265,7 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, by table name; see `_keys_of`."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT of a row that gets its rowid from SQLite, and `_insert_state` before it ran."""
+        """Last INSERT of a row that gets its rowid from SQLite, and `_insert_state` before this INSERT."""
         self._pid = os.getpid()
         self._task: Any = None
         """Asyncio task that waited for the last statement, if another thread ran it; else None."""
@@ -279,7 +282,7 @@ class TracedConnection:
         """Add a statement that is about to run to the tracer's trace, with facts about it."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
-            return  # The tracer, or a trigger, runs the statement.
+            return  # The tracer itself, or a trigger, runs the statement.
         if os.getpid() != self._pid:
             self._tracer.forks.send(sql, self._tracer.call_site().at)
             return
@@ -369,7 +372,7 @@ class TracedConnection:
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether the connection has an open query, because then SQLite refuses a checkpoint."""
+        """Return whether the connection has an open query: if so, SQLite refuses a checkpoint."""
         try:
             self._rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # An error of sqlite3 or apsw.
@@ -377,7 +380,7 @@ class TracedConnection:
         return False
 
     def _complete_insert(self) -> None:
-        """Add the assigned rowid to the trace's last INSERT. Call it after the INSERT has run."""
+        """Record the rowid that SQLite assigned to the row of the last INSERT, which has run."""
         pending, self._pending_insert = self._pending_insert, None
         call = self._tracer.call
         if not pending or pending[0] not in call or (state := self._insert_state()) == pending[1]:
@@ -422,7 +425,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's direct effect on a table, without triggers; None if it writes no table."""
+        """Return a statement's effect on the table that it names; None if there is none to be recorded."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -451,7 +454,8 @@ class TracedConnection:
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # A key in `CASE WHEN id = ? THEN ?` does not count: SQLite does not compute the value from it.
+            # Columns of keys do not count: `CASE WHEN id = ? THEN ?` reads id, but the value is not computed
+            # from id.
             if any(
                 previous < n < position
                 for n, column in columns
@@ -476,7 +480,7 @@ class TracedConnection:
         return any(_REPLACING.search(text) for (text,) in self._rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
-        """Return a write with the fields `rows` and `existing`."""
+        """Return a copy of a write in which `rows` and `existing` are set."""
         target = self._target(write.table[1])
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
@@ -484,7 +488,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return an UPDATE with the field `kept`, and without current times in the field `sets`."""
+        """Return a copy of an UPDATE in which `kept` is set, and `sets` has no columns with current times."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -496,7 +500,7 @@ class TracedConnection:
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _with_checks(self, write: Write, sql: str) -> Write:
-        """Return a write with the field `refused`."""
+        """Return a copy of a write in which `refused` is set."""
         if write.kind not in (UPDATE, OVERWRITE) or not write.computed:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
@@ -513,7 +517,7 @@ class TracedConnection:
         return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of each unique key of a table, first of the primary key, which may be empty."""
+        """Return the columns of each unique key of a table. The first item is the primary key, or empty."""
         if table not in self._keys:
             columns = self._rows(f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk")
             indexes = self._rows(
@@ -529,7 +533,7 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether other connections can see a table of the user; no for temporary tables."""
+    """Return whether a table belongs to the user and is visible to other connections."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
