@@ -66,7 +66,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each transaction with sums, which has the number of all its calls."""
+        """Return an observation per transaction with costs: number of its calls, and sums of the costs."""
         return [
             (
                 CALL_COST,
@@ -112,7 +112,7 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
 
 
 class LongHolds:
-    """Long holds of this process, by the statement that took the lock and two lines of the user's code."""
+    """Long holds of the write lock in this process, by statement and lines of the user's code."""
 
     def __init__(self) -> None:
         self._began_s = perf_counter()

@@ -102,7 +102,7 @@ def _samples(run: Run) -> int:
 
 
 def merged_holders(run: Run) -> list[Holder]:
-    """Return the holders in the valid trials of a run, the program with the most samples first."""
+    """Return the programs that held the write lock in valid trials of a run, most samples first."""
     holders: dict[str, Holder] = {}
     for lock in write_locks(run):
         for holder in lock.holders:

@@ -100,7 +100,7 @@ class Overlaps:
 
 
 class OverlapWatch:
-    """Watch of a connection that several threads use: it finds overlaps."""
+    """Watch of a connection that several threads use, to find overlapping transactions."""
 
     def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:
         self._finder, self._add = finder, add

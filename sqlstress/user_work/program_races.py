@@ -90,7 +90,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, by table, the changes that calls which read the table make in other tables."""
+    """Return, by table, the columns of other tables that are changed by calls which read the table."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -129,9 +129,9 @@ def _used_tables(statement: TracedStatement) -> set[Table]:
 def _decides(
     query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
 ) -> bool:
-    """Return whether a guard in the source tests a column that other calls change, before a statement runs.
+    """Return whether a statement runs only if a condition on the result of a query is true.
 
-    The query reads the column; `changed` has the columns of `table` that other calls change.
+    The condition must test a column of `changed`: the columns of `table` that other calls change.
     """
     read = query.reads.get(table, frozenset())
     if not read & changed:
@@ -165,9 +165,9 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 
 
 def _is_lease(claim: TracedStatement) -> bool:
-    """Return whether an UPDATE claims rows whose time limit is over, and sets a later limit.
+    """Return whether an UPDATE takes a lease: it finds rows whose time limit is over, and sets a later limit.
 
-    The code must notice the claim, by RETURNING or by the row count.
+    The user's code must notice whether it got the rows, by RETURNING or by the row count.
     """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:

@@ -502,7 +502,7 @@ def _trait(suspicion: Sighting, name: str) -> str:
 
 
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion by its kind, transaction and table.
+    """Return the first suspicion of each kind, transaction and table, which are its key.
 
     Later suspicions are repetitions: all trials of a case report the suspicions of the same rehearsal.
     """

@@ -162,7 +162,7 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens is inside a trigger or function, before `; END`."""
+    """Return whether a semicolon after these tokens is in a trigger or function, which ends with `; END`."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")

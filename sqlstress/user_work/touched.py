@@ -23,7 +23,7 @@ from sqlstress.options.sql_text import SQLITE, Token
 KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
 """Key of a row: the columns of a unique key, and the row's values in these columns."""
 Row = frozenset[KeyValue]
-"""Row of a table, as the set of all its keys."""
+"""Row of a table, represented by the row's values in all unique keys."""
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
@@ -36,14 +36,14 @@ _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
 """Pattern of a condition that compares a column with a text. A space must follow each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words that a query may contain if it also finds rows for which one of its comparisons is false."""
+"""Words such as OR: with them, a query may find rows for which one of its comparisons is false."""
 
 
 class WrittenTable:
     """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
-        """`keys` has the columns of each unique key. Without any, the rowid is the key."""
+        """`keys` has the columns of each unique key. If there is no unique key, the rowid is the key."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -56,8 +56,8 @@ class WrittenTable:
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
         """Return the new value of each column that an UPDATE sets, and whether all rows already have it.
 
-        The result is (whether, value) by column. If the rows get different values, the smallest is returned.
-        Empty if the statement is not understood.
+        Each column has (whether all rows have the new value, the new value). If the rows get different
+        values, the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -75,7 +75,7 @@ class WrittenTable:
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT will add, and those with a key that exists; None if unknown."""
+        """Return the rows that an INSERT will add, and its rows whose key already exists; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -99,7 +99,7 @@ class WrittenTable:
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return the words in the table's CHECKs, and in its triggers that may raise an error.
+        """Return the words in the table's CHECK constraints, and in its triggers that may raise an error.
 
         Columns whose values a CHECK or trigger can refuse are among these words.
         """
@@ -110,7 +110,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return the set of the row with the rowid `number`; None if not known."""
+        """Return the row with the rowid `number`, in a set; None if not known."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -229,7 +229,7 @@ class ChangeParts(NamedTuple):
 
 
 def _single_table_source(sql: str) -> str:
-    """Return the text after FROM if a query returns each row that it finds in one table; otherwise empty."""
+    """Return the text after FROM of a query of one table without grouping or LIMIT; else empty."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -240,7 +240,7 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words in the CHECKs of a table, or all words of a trigger that may raise an error."""
+    """Yield the words in a table's CHECK constraints, or all words of a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
