@@ -2,8 +2,8 @@
 
 A write depends on the query if a value of the result reaches the write, or if a branch, a loop or an
 exception decides by the result whether the write runs. The search finds too many dependences rather than too
-few. It follows all variables, and all functions in the stacks of both statements: the functions of the user
-that were running at the statement, outermost first.
+few. It follows all variables, and all functions in the stacks of both statements. The stack of a statement
+has the functions of the user that were running at the statement, outermost first.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def may_depend(
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None or query_stack[depth].instruction == write_stack[depth].instruction:
-        return None  # A single call of a library runs both statements.
+        return None  # A single call of a library runs both query and write.
     stacks = (*query_stack[depth:], *write_stack[depth:])
     if any(scope_of(entry.file, entry.line) is None for entry in stacks):
         return None
@@ -75,7 +75,7 @@ def may_depend(
         if not called:
             return flow.reaches(before, entry.line)
         if not flow.calls(entry.line, called):
-            return None  # A library calls the function, with unknown arguments.
+            return None  # A library calls the user's function, with unknown arguments.
         flow, before = _WideFlow(called, 0, names, by_rows, flow.arguments(entry.line, called)), 0
     return None
 
@@ -115,7 +115,7 @@ class _WideFlow(Flow):
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Follow the result into variables that a branch sets, if the branch depends on the result.
+        """Mark variables that a branch sets as dependent on the query, if its condition is dependent.
 
         A `try` block with the query counts as such a branch, because the query may raise an exception.
         """
@@ -138,9 +138,9 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the result decides whether the write in `line` runs, other than by a guard.
+        """Return whether the query's result decides whether the write in `line` runs, other than by a guard.
 
-        It may do so by a loop over the rows, by an exception, or by a guard before an ORM's method such as
+        It decides by a loop over the rows, by an exception, or by a condition before an ORM's method such as
         `save`. `after` is the line of the query.
         """
         for node in nodes(self._scope):
@@ -174,7 +174,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property with the callee's function. If so, follow its value."""
+        """Return whether a line reads a property whose function is the callee. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -187,7 +187,7 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kinds of the variables that the callee's function gets from a line, by name.
+        """Return the kind, such as ROW, of each variable that the callee's function gets from a line.
 
         A nested function also gets the variables of the function around it.
         """
@@ -201,7 +201,7 @@ class _WideFlow(Flow):
         return kinds
 
     def _uses_result_at(self, line: int) -> bool:
-        """Return whether an argument of a call in a line depends on the result."""
+        """Return whether an argument of any call in a line depends on the query's result."""
         calls = (node for node in nodes(self._scope) if isinstance(node, ast.Call) and contains(node, line))
         return any(self._kind_of(argument) for call in calls for argument in arguments_of(call))
 
@@ -213,10 +213,10 @@ class _WideFlow(Flow):
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
 
     def reaches(self, after: int, line: int) -> bool:
-        """Return whether the result reaches the write that `line` runs.
+        """Return whether the query's result reaches the write that `line` runs.
 
-        It may reach the write directly, or by an object that changes after line `after`. Columns that the
-        write does not set do not count.
+        The result may be an argument of the write, or it may change an object in the lines from `after` to
+        `line`, which an ORM then writes. Columns that the write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -226,7 +226,7 @@ class _WideFlow(Flow):
             return True
         parts: list[ast.AST] = [innermost]
         until = line
-        if isinstance(innermost, ast.With | ast.AsyncWith):  # The end of the block runs the write.
+        if isinstance(innermost, ast.With | ast.AsyncWith):  # The end of the `with` block runs the write.
             parts = [*innermost.items]
             until = innermost.end_lineno or line
         elif isinstance(innermost, ast.If | ast.While):
@@ -243,7 +243,7 @@ class _WideFlow(Flow):
         )
 
     def _uses_result(self, part: ast.AST) -> bool:
-        """Return whether a part of a statement uses the result.
+        """Return whether a part of a statement uses the query's result.
 
         The object whose method executes the SQL, such as the query's cursor, does not count.
         """
@@ -256,7 +256,7 @@ class _WideFlow(Flow):
         return any(map(self._uses_result, ast.iter_child_nodes(part)))
 
     def _changes_object(self, node: ast.AST) -> bool:
-        """Return whether a statement stores the result in an object, or may change a returned object."""
+        """Return whether a statement stores the query's result in an object, or may change a row object."""
         if isinstance(node, ast.AugAssign):
             return not isinstance(node.target, ast.Name) and bool(
                 self._kind_of(node.target) or self._kind_of(node.value)
