@@ -201,13 +201,19 @@ class Flow:
         self._follow()
 
     def _follow(self) -> None:
-        """Find the variables that depend on the query. Two passes: a later line of a loop may set them."""
+        """Find the variables that depend on the query.
+
+        Two passes are needed, because a loop may use a variable before the line that sets it.
+        """
         for _ in range(2):
             for node in nodes(self._scope):
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a condition on the result, at line `after` or later, decides whether `line` runs."""
+        """Return whether a condition on the query's result decides whether `line` runs.
+
+        The condition ends at line `after` or later.
+        """
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:

@@ -61,7 +61,7 @@ _LONGEST_KIND = 34
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether the user's checks of a run tested the data after the load."""
+    """Return whether any of the user's checks tested the data after the load of a run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
@@ -103,7 +103,7 @@ def proved(group: Group) -> str:
     return f"{CHECKS_PASSED}{f', and {listing(stores)} {find} no error' if stores else ''}"
 
 
-# The table with one row per number of processes.
+# The main table of a group, with a row per number of processes.
 
 
 def _operations_of(run: Run) -> list[str]:
@@ -171,7 +171,7 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
     )
 
 
-# The second table, with a row per kind of operation, for runs with several kinds.
+# The second table of a group, with a row per kind of operation, for runs with several kinds.
 
 
 @dataclass(frozen=True, slots=True)

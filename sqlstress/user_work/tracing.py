@@ -218,7 +218,7 @@ class RandomValues:
     _FEWEST, _LONGEST = 8, 64
     """Lengths in bytes of recorded values: shorter values may repeat by chance, longer ones are ignored."""
     _MOST = 10_000
-    """Maximum number of recorded texts."""
+    """Maximum number of recorded values, in all text formats."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
@@ -454,8 +454,8 @@ class TracedConnection:
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # Columns of keys do not count: `CASE WHEN id = ? THEN ?` reads id, but the value is not computed
-            # from id.
+            # Columns of keys do not count: `CASE WHEN id = ? THEN ?` reads the key id, but SQLite does not
+            # compute the value from it.
             if any(
                 previous < n < position
                 for n, column in columns
