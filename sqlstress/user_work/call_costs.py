@@ -1,4 +1,4 @@
-"""Costs of the user's code: connections and commits per call, and long holds of the write lock.
+"""Costs of calls: connections and commits, and long holds of the write lock.
 
 A call is one call of a user's transaction. A hold is the time in which a transaction holds the write lock. It
 begins when the first statement that takes the write lock has ended, and lasts to the end of the transaction.
@@ -20,7 +20,7 @@ from sqlstress.user_work.source import PlainObservation
 LONG_HOLD_S = 0.1
 """Minimum duration of a hold that is recorded, in seconds."""
 MAX_KINDS = 20
-"""Maximum number of kinds of long holds that are recorded: each has a different statement or line."""
+"""Maximum number of recorded kinds of long holds: each has another statement or line."""
 
 
 class CallCosts:
@@ -51,7 +51,7 @@ class CallCosts:
         self.opening_s, self._begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call of the transaction `name`. Add its costs if it opened a connection or committed twice.
+        """End a call of a transaction. Add its costs if it opened a connection or committed twice.
 
         A commit is only counted when the next statement begins, which may be in the next call.
         """
@@ -66,7 +66,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation per transaction with costs: number of its calls, and sums of the costs."""
+        """Return an observation per transaction with costs: number of calls, sums of the costs."""
         return [
             (
                 CALL_COST,

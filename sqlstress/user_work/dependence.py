@@ -1,4 +1,4 @@
-"""Search in the user's source code for a dependence of a write on the result of an earlier query.
+"""Search in the user's source code for a dependence of a write on an earlier query.
 
 A write depends on the query if a value of the result reaches the write, or if a branch, a loop or an
 exception decides by the result whether the write runs. The search finds too many dependences rather than too
@@ -41,7 +41,7 @@ def may_depend(
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query's result; None if the source does not show it.
+    """Return whether a write may depend on a query; None if the source does not show it.
 
     `by_rows` is whether a test for a missing row makes a write depend on the query, as before an INSERT.
     `sets` are the columns that an UPDATE sets. `others` are further columns that the query reads, such as the
@@ -115,7 +115,7 @@ class _WideFlow(Flow):
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Mark variables that a branch sets as dependent on the query, if its condition is dependent.
+        """Mark variables as dependent that are set in a branch with a dependent condition.
 
         A `try` block with the query counts as such a branch, because the query may raise an exception.
         """
@@ -130,7 +130,7 @@ class _WideFlow(Flow):
                     self._kinds_by_name.setdefault(name, ROW)
 
     def escapes(self) -> bool:
-        """Return whether the function may store the result in an argument, an object or a global variable."""
+        """Return whether the function may store the result outside of its own variables."""
         scope = self._scope
         names = [argument.arg for argument in ast.walk(scope) if isinstance(argument, ast.arg)]
         return any(name.partition(".")[0] in names or "." in name for name in self._kinds_by_name) or any(
@@ -138,7 +138,7 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the query's result decides whether the write in `line` runs, other than by a guard.
+        """Return whether the result decides, other than by a guard, whether the write in `line` runs.
 
         It decides by a loop over the rows, by an exception, or by a condition before an ORM's method such as
         `save`. `after` is the line of the query.
@@ -174,7 +174,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property whose function is the callee. If so, follow its value."""
+        """Return whether a line reads a property with this function. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -187,7 +187,7 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each variable that the callee's function gets from a line.
+        """Return the kind, such as ROW, of each variable that a called function gets.
 
         A nested function also gets the variables of the function around it.
         """
@@ -256,7 +256,7 @@ class _WideFlow(Flow):
         return any(map(self._uses_result, ast.iter_child_nodes(part)))
 
     def _changes_object(self, node: ast.AST) -> bool:
-        """Return whether a statement stores the query's result in an object, or may change a row object."""
+        """Return whether a statement stores the result in an object, or may change a row object."""
         if isinstance(node, ast.AugAssign):
             return not isinstance(node.target, ast.Name) and bool(
                 self._kind_of(node.target) or self._kind_of(node.value)
@@ -281,7 +281,7 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether a slice leaves only the constant beginning of an f-string: `f"hello {name}"[:5]`."""
+    """Return whether a slice leaves only the constant beginning: `f"hello {name}"[:5]`."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice
@@ -292,7 +292,7 @@ def _is_cut_to_its_beginning(node: ast.expr) -> bool:
 
 
 def _is_pythons_own(function: ast.expr) -> bool:
-    """Return whether a function is Python's own, such as `print`: it changes no object of an ORM."""
+    """Return whether a function is Python's own, such as `print`: it changes no ORM object."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant):
         return True
     root, _, method = path_of(function).partition(".")

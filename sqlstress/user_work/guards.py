@@ -98,7 +98,7 @@ def guard_between(
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost function that was running at both statements; None if none was."""
+    """Return the index of the innermost function that was running at both; None if none was."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         if (reader.frame, reader.file) != (writer.frame, writer.file):
@@ -119,7 +119,7 @@ def _module(file: str) -> ast.Module | None:
 
 @cache
 def scope_of(file: str, line: int) -> _Function | ast.Module | None:
-    """Return the syntax tree of the function or module around a line; None if the source is not available."""
+    """Return the function or module around a line; None if the source is not available."""
     module = _module(file)
     if module is None or not module.body:
         return None
@@ -149,7 +149,7 @@ def path_of(node: ast.AST) -> str:
 
 
 def condition_of(node: ast.AST) -> ast.expr | None:
-    """Return the condition of a branch, loop or assert, or the subject of a match; None for other nodes."""
+    """Return the condition of a branch, loop, assert or match; None for other nodes."""
     return node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
 
 
@@ -167,7 +167,7 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether a comparison with this expression is a test for a missing row: None, or len(...)."""
+    """Return whether a comparison with an expression, None or len(...), tests for a missing row."""
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
@@ -234,7 +234,7 @@ class Flow:
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind, such as ROW, of the returned values; _CHECKED if a guard has a return."""
+        """Return the highest kind of the returned values; _CHECKED if a guard has a return."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -247,7 +247,7 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each parameter of the function that a line calls, by name.
+        """Return the kind, such as ROW, of each parameter of a called function, by name.
 
         The names include known attributes of the callee's object, such as "self.row".
         """
@@ -306,7 +306,7 @@ class Flow:
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query's result."""
+        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query."""
         if name := path_of(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -392,7 +392,7 @@ class Flow:
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
-        """Return whether a condition names only such columns of the query that the write does not change."""
+        """Return whether a condition names only columns that the write does not change."""
         names = set()
         for node in ast.walk(test):
             if isinstance(node, ast.Attribute):

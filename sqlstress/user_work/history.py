@@ -1,4 +1,4 @@
-"""History of a connection during the load: its last statements, and the state of its transaction.
+"""History of a connection: its last statements, and the state of its transaction.
 
 If a statement fails, the history shows what led to the failure. A step is a statement that has run, with its
 position in the user's code and its begin and end. A history also reports holds of the write lock that are
@@ -72,13 +72,13 @@ class FactCollector(Protocol):
     """Names of the databases on which statements other than PRAGMA have run."""
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the position that calls the library: an instruction of `frame`, or a line of the user."""
+        """Return the position of a call of the library: in `frame`, or the user's line if needed."""
 
     def line_text(self, at: Caller | None) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if it is unknown or not in the user's code."""
+        """Return a line as text, such as "bank.py:27"; empty if unknown or not the user's."""
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of a connection's last statement: SQLite result code, message, duration."""
+        """Record the failure of a connection's last statement. `code` is SQLite's result code."""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
@@ -114,7 +114,7 @@ class History:
         self._uses: OverlapWatch | None = None
         """Watch of overlapping transactions of several threads; None until the connection is shared."""
         self.opened_by = ""
-        """Name of the user's function that left a transaction open; empty if no transaction is left open."""
+        """Name of the user's function that left a transaction open; empty if none is open."""
         self.left_open = Transaction("", "", "")
         """State of the transaction that a call left open, at the return of the call."""
         self.open_calls = 0
@@ -122,7 +122,7 @@ class History:
         self.open_wrote = False
         """Whether the transaction that a call left open has written."""
         self.statement_open_s: float | None = None
-        """Time of `perf_counter` when a query was first seen to have unfetched rows; None if it has none."""
+        """Time of `perf_counter` when a query was first seen with unfetched rows; None if there is none."""
         self.open_queries: tuple[TimedStep, ...] = ()
         """Queries to which the unfetched rows may belong; empty until they are looked up."""
         self.is_new = True
@@ -162,7 +162,7 @@ class History:
         return self.recorder.caller(sys._getframe(2))
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Handle the end of a successful statement that ran outside of a transaction, or while `is_new`."""
+        """Handle the end of a successful statement outside of a transaction, or while `is_new`."""
         sql, was_open, _, begun, ended = step
         if self.is_new:
             self._end_first(sql, ended - begun)
@@ -217,7 +217,7 @@ class History:
         self._changed_rows = changed_rows
 
     def _end_first(self, sql: Any, seconds: float) -> None:
-        """Add the duration of a new connection's statement to the time that opening connections took."""
+        """Add the duration of a new connection's statement to the time for opening connections."""
         self.recorder.costs.opening_s += seconds
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
         if not self.is_new:
@@ -258,14 +258,14 @@ class History:
         return "commit" if released else ""
 
     def refused(self) -> set[int]:
-        """Return the ids (of Python objects) of the last statements that failed, perhaps without a lock.
+        """Return the Python ids of the last statements that failed, perhaps without a lock.
 
         A statement that failed because of a constraint had the lock, so it is left out.
         """
         return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
 
     def failed_commit(self) -> int:
-        """Return the SQLite result code of the last failed COMMIT in the transaction; 0 if there is none."""
+        """Return the SQLite result code of the transaction's last failed COMMIT; 0 if there is none."""
         codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
         steps = transaction_steps(self.steps)
         return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)

@@ -1,4 +1,4 @@
-"""Overlaps: a thread writes in, or ends, a transaction that another thread began on a shared connection.
+"""Overlaps: a thread writes in, or ends, a transaction that another thread began.
 
 A connection has a single transaction. If two threads use the connection in turns, with a lock only around
 each statement, their transactions become one: a ROLLBACK of one thread undoes writes of the other thread.
@@ -25,7 +25,7 @@ from sqlstress.user_work.source import PlainObservation
 from sqlstress.user_work.threads import waits_for_threads
 
 ActiveCalls = dict[tuple[int, CodeType], int]
-"""Running functions of the user in a thread, innermost first: current line number by frame id and code."""
+"""Current line of each running function of the user, by frame id and code; innermost first."""
 
 
 class CallFinder(Protocol):
@@ -43,7 +43,7 @@ class _Use(NamedTuple):
     sql: str
 
     def line(self, depth: int) -> str:
-        """Return the current line of a running function, such as "bank.py:27"; empty if there is none.
+        """Return the current line of a running function, such as "bank.py:27"; empty if none runs.
 
         `depth` 0 means the innermost function, 1 its caller. If `depth` is too large, the outermost counts.
         """
@@ -107,10 +107,10 @@ class OverlapWatch:
         self._first: _Use | None = None
         """Statement that began the current transaction; None if it is not known."""
         self._open: list[_Overlap] = []
-        """Overlaps in the current transaction, and in earlier transactions if they are not certain yet."""
+        """Overlaps in the current transaction, and earlier ones that are not certain yet."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
-        """Handle a statement that this thread is about to run. `frame` is a frame of the SQLite library."""
+        """Handle a statement that this thread is about to run. `frame` is one of the library."""
         if not isinstance(sql, str) or not self._is_of_interest(sql, in_transaction=in_transaction):
             return
         use = _Use(get_ident(), self._finder.active_calls(frame), sql)
@@ -141,7 +141,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether a statement interrupts the call in which another thread began the transaction."""
+        """Return whether a statement interrupts the call that began the transaction in another thread."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False

@@ -1,4 +1,4 @@
-"""Suspicions that need the calls of all transactions of a program, or concern two database files.
+"""Suspicions that need the calls of all transactions of a program, or two database files.
 
 A call is one call of a user's transaction in the rehearsal, with the statements that it ran. A suspicion is a
 pair of statements of a call that race if another process writes in between. The kinds are:
@@ -36,7 +36,7 @@ Statements = Sequence[TracedStatement]
 
 
 class TracedProgram:
-    """Facts from the calls of all transactions of a program, and the suspicions that follow from them."""
+    """Suspicions that follow from the calls of all transactions of a program."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -90,7 +90,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, by table, the columns of other tables that are changed by calls which read the table."""
+    """Return, by table, the columns of other tables that calls change which read the table."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -165,7 +165,7 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 
 
 def _is_lease(claim: TracedStatement) -> bool:
-    """Return whether an UPDATE takes a lease: it finds rows whose time limit is over, and sets a later limit.
+    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
 
     The user's code must notice whether it got the rows, by RETURNING or by the row count.
     """
@@ -181,7 +181,7 @@ def _is_lease(claim: TracedStatement) -> bool:
 
 
 def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is later than a limit: a larger literal, or the limit plus something."""
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
     try:
         return float(value) > float(limit)
     except ValueError:

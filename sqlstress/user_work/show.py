@@ -1,4 +1,4 @@
-"""Report of experiments that run the user's own work: tables, and findings on waiting and suspicions.
+"""Report of experiments that run the user's own work: tables and findings.
 
 The main table has a row per number of processes. A second table shows the latencies of each kind of
 operation. An operation is a whole transaction or, in SQL scripts, also one of its statements. A group has the
@@ -67,13 +67,13 @@ def _is_checked(run: Run) -> bool:
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether the user's checks tested the data of any correct run; True if no run was correct."""
+    """Return whether user's checks tested any correct run; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run as a table cell; NO_CHECK if the run is correct without a user's check."""
+    """Return the verdict of a run as a cell; NO_CHECK if it is correct without user's checks."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -107,7 +107,7 @@ def proved(group: Group) -> str:
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of a run's whole operations, such as transactions, without single statements."""
+    """Return the kinds of a run's operations, such as transactions, without single statements."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
@@ -128,7 +128,7 @@ def _single_latency(row: case_table.Row) -> Latency | None:
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the function that makes the cells of a column with the rate of an SQLite error, per second.
+    """Return the function that makes cells with the rate of an SQLite error, per second.
 
     `name` is the field of a trial that counts the error, such as "busy". A cell is None without any error.
     """
@@ -203,7 +203,7 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind of operation from its due times; None if there are no due times."""
+    """Return the latency of a kind of operation from its due times; None without due times."""
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
@@ -303,7 +303,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return a sentence with a remedy for the longest wait in `cases`; None if the cause is unknown.
+    """Return a remedy for the longest wait in `cases`; None if the cause is unknown.
 
     If a CPU quota stopped the processes, the remedy is a higher quota. If a program held the write lock for
     half of the longest wait or more, the remedy is shorter transactions.
@@ -320,7 +320,7 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on transactions that failed because of locks: number, share, time and remedy."""
+    """Yield a finding on transactions that failed because of locks, with a remedy."""
     count, cases = tally(group, lambda trial: trial.failed)
     if not count:
         return

@@ -1,4 +1,4 @@
-"""Worker's part of a trial with the user's own work: draws random operations, each a function call."""
+"""Worker's part of a trial with the user's own work: random operations by weight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_KINDS = 20
 """Maximum number of kinds of observations, or of failures, that are counted separately."""
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation that a worker sends: the fields topic, what, count, example and traits of a Sighting."""
+"""Observation that a worker sends: topic, what, count, example and traits of a Sighting."""
 K = TypeVar("K")
 
 
@@ -45,7 +45,7 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window, the time in which operations count.
+    """Durations of failed operations that ended in the window, the measured time.
 
     A worker runs operations in chunks. Their begin and end times ("stamps") are known when the chunk ends.
     """
@@ -60,7 +60,7 @@ class FailureTimes:
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the current chunk's failed operations. `stamps` has the chunk's times."""
+        """Record the durations of the chunk's failed operations, by the chunk's times."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -91,7 +91,7 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weight of each kind of operation. `salt` makes the trials of a case differ."""
+        """`weights` has the weights by kind of operation. `salt` makes trials of a case differ."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")

@@ -1,4 +1,4 @@
-"""Splitting of SQL text into statements, even with semicolons in strings, names, comments and triggers."""
+"""Splitting of SQL into statements, even with semicolons in strings, comments and triggers."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def split_statements(
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield for each statement: its tokens, the comment before it, and the offset after its semicolon.
+    """Yield each statement's tokens, the comment before it, and the offset after its semicolon.
 
     The offset is 0 if there is no semicolon.
     """
@@ -162,7 +162,7 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens is in a trigger or function, which ends with `; END`."""
+    """Return whether a semicolon after these tokens is in a trigger or function, before `; END`."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
@@ -187,7 +187,7 @@ _ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
 def _problems(statement: Statement) -> Iterator[str]:
-    """Yield the reasons why sqlstress does not send a statement to a server; nothing if there are none."""
+    """Yield the reasons why sqlstress does not send a statement to a server."""
     verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
     if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"

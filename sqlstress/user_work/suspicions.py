@@ -1,4 +1,4 @@
-"""Suspicions: pairs of SQL statements of a call that race if another process writes in between.
+"""Suspicions: pairs of SQL statements that race if another process writes in between.
 
 A call is one call of a user's transaction in the rehearsal, with the statements that it ran. The main rule: a
 query reads a table, and a later write of the call uses the result. The query is outside of the transaction of
@@ -46,7 +46,7 @@ from sqlstress.user_work.traced_statements import (
 )
 
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
-"""Kinds of suspicions about a write that uses the result of a query outside of the write's transaction.
+"""Kinds of suspicions about a write that uses a query outside of the write's transaction.
 
 STALE: query and write use the same table. STALE_COPY: the write stores a copy of the queried table in another
 table, such as a cache.
@@ -58,14 +58,14 @@ DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the writ
 or threads share a transaction. FORKED: a forked process uses the connection of its parent.
 """
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Kinds of suspicions about a guard: a condition in the user's code, such as `if balance >= 10`.
+"""Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
 
 GUARDED: the guard uses a value from a query, and a later write changes the value (`SET n = n - 10`) without
 comparing it. By then the condition may be false. MAYBE_GUARDED: the source does not show if there is a guard.
 """
 
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
-"""Kinds of suspicions that need the calls of all transactions, or more than one table: see program_races."""
+"""Kinds of suspicions that need the calls of all transactions: see program_races."""
 
 DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
@@ -81,7 +81,7 @@ NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
-"""Pattern of statements that begin a DEFERRED transaction, which gets the write lock at its first write."""
+"""Pattern of statements that begin a DEFERRED transaction, without the write lock."""
 
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
@@ -154,7 +154,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return each (table, column) that UPDATEs set, but only to the value that the row already had."""
+    """Return each (table, column) that UPDATEs set only to the value that the row already had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -187,7 +187,7 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of safe writes: their SQL or their transaction notices any change by another process."""
+    """Indexes of safe writes: their SQL or transaction notices a change by another process."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -216,10 +216,10 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield GUARDED and MAYBE_GUARDED suspicions: SQLite computes a value, as in `SET n = n - 1`.
+    """Yield suspicions about guards before writes such as `SET n = n - 1`.
 
-    The call has read the column outside of the transaction of the write. The write loses no update. But a
-    guard between query and write, such as `if n > 0`, may have used a value that is out of date.
+    A query outside of the write's transaction has read the column. The write loses no update. But a guard
+    between query and write, such as `if n > 0`, may have used a value that is out of date.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -247,7 +247,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets to `max` or `min` of the old value and another value.
+    """Return the columns that an UPDATE sets to `max` or `min` of the old and another value.
 
     A condition on an old value does no harm before such a write: SQLite keeps the larger or smaller value.
     """
@@ -258,7 +258,7 @@ def _extremes(sql: str) -> frozenset[str]:
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
-    """Return whether a query may have read a row that a write changes; True if any rows are unknown."""
+    """Return whether a query may have read a row that a write changes; True if unknown."""
     if query.rows is None or write.rows is None:
         return True
     keys = {key for row in query.rows for key in row}
@@ -266,7 +266,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return GUARDED or MAYBE_GUARDED for a query and a write (`statement`); None if there is no guard.
+    """Return GUARDED or MAYBE_GUARDED for a query and a write; None if there is no guard.
 
     A guard is a condition in the source, between query and write. It counts if it tests one of `columns`,
     the columns whose new values SQLite computes.
@@ -284,7 +284,7 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether `between`, a safe write between a query and a later write, used the query's result.
+    """Return whether a safe write between a query and a later write used the query's result.
 
     If so, the later write is no race: the safe write has noticed any change of the data since the query.
     """
@@ -300,7 +300,7 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the written values, or the choice of the rows, may depend on a query of the table."""
+    """Return whether the values or the rows of a write may depend on a query of the table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
@@ -336,7 +336,7 @@ def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> 
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return False if, by the user's source code, a write does not depend on a query's result; else True.
+    """Return False if the source shows that a write does not depend on a query; else True.
 
     A call that only shows the rows of a query, and then adds an unrelated row, loses nothing.
     """
@@ -349,7 +349,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether values that the user's code provides for a row may come from `columns` of a query."""
+    """Return whether values that the user's code provides may come from columns of a query."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
@@ -379,7 +379,7 @@ def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table
 
 
 def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield suspicions about writes of a copy, such as a cache, from data that may be out of date.
+    """Yield suspicions about writes of a copy, such as a cache, from old data.
 
     The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
     tables (source, copy).
@@ -406,7 +406,7 @@ def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
     """First query of each transaction, by the transaction's number; None until it has read."""
     can_fail: set[int] = set()
-    """Numbers of the DEFERRED transactions without a write yet: the first write can fail to get the lock."""
+    """Numbers of DEFERRED transactions whose first write is still to come, and can fail."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

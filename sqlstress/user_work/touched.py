@@ -28,7 +28,7 @@ RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows of a statement. If a statement has more rows, they count as unknown."""
+"""Maximum number of rows of a statement; more rows count as unknown."""
 _NOW_TOLERANCE_S = 5.0
 """Maximum age of a time that counts as the current time, in seconds."""
 _QUOTES = "\"`[]'"
@@ -36,14 +36,14 @@ _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
 """Pattern of a condition that compares a column with a text. A space must follow each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words such as OR: with them, a query may find rows for which one of its comparisons is false."""
+"""Words with which a query may find rows although one of its comparisons is false."""
 
 
 class WrittenTable:
     """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
-        """`keys` has the columns of each unique key. If there is no unique key, the rowid is the key."""
+        """`keys` has the columns of each unique key. Without unique keys, the rowid is the key."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -54,10 +54,9 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return the new value of each column that an UPDATE sets, and whether all rows already have it.
+        """Return whether all rows of an UPDATE have the new value already, and the value, by column.
 
-        Each column has (whether all rows have the new value, the new value). If the rows get different
-        values, the smallest is returned. Empty if the statement is not understood.
+        If the rows get different values, the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -75,7 +74,7 @@ class WrittenTable:
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT will add, and its rows whose key already exists; None if unknown."""
+        """Return the new rows of an INSERT, and its rows whose key already exists; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -99,7 +98,7 @@ class WrittenTable:
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return the words in the table's CHECK constraints, and in its triggers that may raise an error.
+        """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
         Columns whose values a CHECK or trigger can refuse are among these words.
         """
@@ -147,7 +146,7 @@ def is_now(value: object) -> bool:
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return all words after WHERE in a query. The columns of its conditions are among these words."""
+    """Return all words after WHERE in a query, among them the columns of its conditions."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
@@ -171,7 +170,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the values in conditions such as `name = 'Ann'` that AND joins. `tokens` begin after WHERE."""
+    """Yield the texts in conditions such as `name = 'Ann'` after WHERE, if AND joins them."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # The parenthesis groups conditions.
@@ -199,7 +198,7 @@ def may_ignore(sql: str) -> bool:
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return random bytes in the text formats that programs use: hexadecimal, base64, base32, UUID."""
+    """Return random bytes as the texts that programs use: hexadecimal, base64, base32, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
@@ -240,7 +239,7 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words in a table's CHECK constraints, or all words of a trigger that may raise an error."""
+    """Yield the words in a table's CHECK constraints, or in a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
@@ -256,7 +255,7 @@ def _refusing_words(kind: str, text: str) -> Iterator[str]:
 
 
 def parse_change(sql: str) -> ChangeParts | None:
-    """Return the parts of an UPDATE or DELETE; None for any other statement and for UPDATE ... FROM."""
+    """Return the parts of an UPDATE or DELETE; None for other statements and UPDATE ... FROM."""
     outer = _outer_words(sql)
     verb = _find_word(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
@@ -282,7 +281,7 @@ def parse_change(sql: str) -> ChangeParts | None:
 
 
 def parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression of each column in a SET clause; empty if a list of columns is set at once."""
+    """Return the expression of each column in a SET clause; empty if it has a list of columns."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -294,7 +293,7 @@ def parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query that returns its rows; None if unclear."""
+    """Return the columns that an INSERT names, and a query for its rows; None if unclear."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")

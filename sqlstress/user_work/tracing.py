@@ -1,11 +1,11 @@
-"""Tracer: records the SQL statements of this process, with the tables and columns that they read and write.
+"""Tracer: records the SQL statements of this process, and the columns that they use.
 
 A rehearsal calls the user's transactions without load; the trace of a call has the statements of the call.
-SQLite's trace callback reports the SQL of each statement before it runs. The tracer then runs EXPLAIN with
-this SQL on the statement's connection, which knows the connection's views, temporary tables and functions. So
-SQLite prepares the statement again, and reports each table and column to the authorizer callback. The tracer
-also runs each query itself, to see the first row. All this is slow, so no tracer runs in a measurement.
-Connections of sqlite3 and apsw are traced.
+SQLite's trace callback reports the SQL of each statement before it runs. The tracer runs EXPLAIN with this
+SQL on the same connection, which knows its views, temporary tables and functions. So SQLite prepares the
+statement again, and reports each table and column to the authorizer callback. The tracer also runs each query
+itself, to see the first row. All this is slow, so no tracer runs in a measurement. Connections of sqlite3 and
+apsw are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -88,9 +88,9 @@ class Tracer:
         self.call: list[TracedStatement] = []
         """Statements of the current call of a user's transaction, in order."""
         self.place = ""
-        """Position of the next statement of an SQL script, such as "a.sql:3". The script's worker sets it."""
+        """Position of the next statement of an SQL script, such as "a.sql:3". The worker sets it."""
         self.script: ScriptUse | None = None
-        """Variables of the next statement of an SQL script. The script's worker sets it."""
+        """Variables of the next statement of an SQL script. The worker sets them."""
         self._frames: UserFrames | None = None
         """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
@@ -102,7 +102,7 @@ class Tracer:
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections from now on, and record the random values that the user's code draws."""
+        """Trace new connections from now on, and record random values that the user's code draws."""
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
@@ -118,7 +118,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def find_lines_in(self, folder: Path) -> None:
-        """Record, with each later statement, the line that runs it in the user's code below `folder`."""
+        """Record the line of each later statement, in the user's code below `folder`."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -154,7 +154,7 @@ class Tracer:
 
 
 class ForkReports:
-    """Pipe through which forked processes report statements that they run on inherited connections."""
+    """Pipe for the statements that forked processes run on inherited connections."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
@@ -184,7 +184,7 @@ class FileLocks:
         self._lock_count = 0
 
     def handle_event(self, event: str, args: tuple[Any, ...]) -> None:
-        """Handle an audit event: record a lock or unlock, which Python announces before the system call.
+        """Record a lock or unlock, which Python announces before the system call.
 
         The system call will succeed, because no other process uses the files of a rehearsal.
         """
@@ -216,7 +216,7 @@ class RandomValues:
     """Random values that a call draws from the operating system: by os.urandom, secrets or uuid4."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Lengths in bytes of recorded values: shorter values may repeat by chance, longer ones are ignored."""
+    """Minimum and maximum length of recorded values, in bytes: short values may repeat by chance."""
     _MOST = 10_000
     """Maximum number of recorded values, in all text formats."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
@@ -227,7 +227,7 @@ class RandomValues:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace os.urandom and its copy in the module random by a function that records the values.
+        """Replace os.urandom, and its copy in random, by a function that records the values.
 
         Code that has already imported a function by name keeps the original.
         """
@@ -255,9 +255,9 @@ class TracedConnection:
         """Authorizer events of the statement that EXPLAIN prepares."""
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement: record its authorizer events, but do not trace it."""
+        """Whether the tracer itself runs a statement, which must not be traced."""
         self._transaction = self._snapshot = 0
-        """Number of the current transaction, and of the transaction whose snapshot the connection reads."""
+        """Numbers of the current transaction, and of the transaction whose snapshot is read."""
         self._files: dict[str, str] = {}
         """Path of each database of the connection, by its name, such as "main"."""
         self._in_wal = False
@@ -265,7 +265,7 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, by table name; see `_keys_of`."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT of a row that gets its rowid from SQLite, and `_insert_state` before this INSERT."""
+        """Last INSERT that gets a rowid from SQLite, and `_insert_state` before the INSERT."""
         self._pid = os.getpid()
         self._task: Any = None
         """Asyncio task that waited for the last statement, if another thread ran it; else None."""
@@ -273,7 +273,7 @@ class TracedConnection:
         """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Handle an authorizer event: allow the access, and record it if the tracer runs the statement."""
+        """Allow an access, and record it if the tracer runs the statement."""
         if self._runs_ours:
             self._events.append(event)
         return 0
@@ -363,7 +363,7 @@ class TracedConnection:
         return rows(self._connection, sql, most=most)
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if they are unknown, or the query reads several tables."""
+        """Return the rows that a query reads; None if unknown, or if it reads several tables."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
@@ -392,7 +392,7 @@ class TracedConnection:
             call[call.index(statement)] = statement._replace(write=write)
 
     def _insert_state(self) -> tuple[int, int]:
-        """Return the rowid of the last inserted row, and the connection's total number of changed rows."""
+        """Return the last inserted rowid, and the number of rows that the connection has changed."""
         ((number, changes),) = self._rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
@@ -425,7 +425,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect on the table that it names; None if there is none to be recorded."""
+        """Return a statement's effect on the table that it names; None if there is none."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -480,7 +480,7 @@ class TracedConnection:
         return any(_REPLACING.search(text) for (text,) in self._rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
-        """Return a copy of a write in which `rows` and `existing` are set."""
+        """Return a copy of a write with `rows` and `existing` set."""
         target = self._target(write.table[1])
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
@@ -488,7 +488,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return a copy of an UPDATE in which `kept` is set, and `sets` has no columns with current times."""
+        """Return a copy of an UPDATE with `kept` set, and without current times in `sets`."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -500,13 +500,13 @@ class TracedConnection:
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _with_checks(self, write: Write, sql: str) -> Write:
-        """Return a copy of a write in which `refused` is set."""
+        """Return a copy of a write with `refused` set."""
         if write.kind not in (UPDATE, OVERWRITE) or not write.computed:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
     def _table(self, name: str, database: str | None) -> Table:
-        """Return the file and name of a table; `database` is "main" or the name of an attached database."""
+        """Return the file and name of a table in `database`, which is "main" or an attached database."""
         label = database or "main"
         if label not in self._files:
             databases = self._rows("PRAGMA database_list")
@@ -517,7 +517,7 @@ class TracedConnection:
         return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of each unique key of a table. The first item is the primary key, or empty."""
+        """Return the columns of each unique key of a table, first the primary key or an empty set."""
         if table not in self._keys:
             columns = self._rows(f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk")
             indexes = self._rows(
@@ -538,7 +538,7 @@ def _is_shared(table: str, database: str | None) -> bool:
 
 
 def _compares_part_of(sql: str, column: str) -> bool:
-    """Return whether the WHERE clause seems to compare only a part of a JSON document in a column."""
+    """Return whether WHERE seems to compare only a part of a JSON document in a column."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))
