@@ -1,8 +1,9 @@
-"""Connections and commits of calls of the user's code, and long holds of the write lock: they cost time.
+"""Costs of calls: connections and commits, and long holds of the write lock.
 
-A hold begins when the first statement that takes the write lock has ended, and lasts to the end of the
-transaction. The statement's own time does not count, because it may have waited for the lock. A statement
-that SQLite refused, as with SQLITE_BUSY, begins no hold.
+A call is one call of a user's transaction. A hold is the time in which a transaction holds the write lock. It
+begins when the first statement that takes the write lock has ended, and lasts to the end of the transaction.
+The statement's own time does not count, because it may have waited for the lock. A statement that SQLite
+refused, as with SQLITE_BUSY, begins no hold.
 """
 
 from __future__ import annotations
@@ -19,34 +20,38 @@ from sqlstress.user_work.source import PlainObservation
 LONG_HOLD_S = 0.1
 """Minimum duration of a hold that is recorded, in seconds."""
 MAX_KINDS = 20
-"""Maximum number of statements that are listed."""
+"""Maximum number of recorded kinds of long holds: each has another statement or line."""
 
 
 class CallCosts:
-    """Counts of connections and commits: of the current call, and their sums by function."""
+    """Connections and commits of the current call of this process, and sums over all calls."""
 
     def __init__(self) -> None:
         self.connections = self.commits = 0
-        """Numbers in the current call."""
+        """Numbers of connections and of commits in the current call."""
         self.opening_s = 0.0
         """Time in which the current call has opened connections, with their first statements."""
         self._begun_s = 0.0
         self._calls: dict[str, int] = {}
+        """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, int]] = {}
-        """Seconds, connections, seconds of opening them, and commits of the calls with such costs."""
+        """Sums by name of the transaction: seconds, connections, seconds of opening them, commits.
+
+        Calls that opened no connection and committed at most once are left out.
+        """
 
     def add_connection(self, seconds: float) -> None:
-        """Count a connection that took this time to open."""
+        """Count a connection that took `seconds` to open."""
         self.connections += 1
         self.opening_s += seconds
 
     def begin(self) -> None:
-        """Reset the counts, because a call of the user's function begins."""
+        """Reset the counts, because a call of a transaction begins."""
         self.connections = self.commits = 0
         self.opening_s, self._begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call, and add its costs if it opened a connection or committed more than once.
+        """End a call of a transaction. Add its costs if it opened a connection or committed twice.
 
         A commit is only counted when the next statement begins, which may be in the next call.
         """
@@ -61,7 +66,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return the sums of each call that opened a connection or committed several times."""
+        """Return an observation per transaction with costs: number of calls, sums of the costs."""
         return [
             (
                 CALL_COST,
@@ -80,19 +85,19 @@ class CallCosts:
 
 
 class Hold(NamedTuple):
-    """Time in which a transaction held the write lock."""
+    """Hold of the write lock by a transaction."""
 
     sql: str
     """Statement that took the lock."""
     seconds: float
     outside_s: float
-    """Time between the statements, outside of SQLite, in seconds."""
+    """Part of the hold that was outside of SQLite, between two statements, in seconds."""
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
-    """Return the hold of a transaction with these statements; None if none of them took the write lock.
+    """Return the hold of a transaction; None if none of its statements took the write lock.
 
-    `refused` are the ids of the statements that got no lock.
+    `steps` are the transaction's statements, and `refused` the Python ids of the steps that got no lock.
     """
     takers = (
         number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
@@ -107,20 +112,20 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
 
 
 class LongHolds:
-    """Long holds of this process by statement and line."""
+    """Long holds of the write lock in this process, by statement and lines of the user's code."""
 
     def __init__(self) -> None:
         self._began_s = perf_counter()
         self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
-        """Add a long hold, with the lines of its statement and of the beginning of its transaction."""
+        """Add a long hold. `at` is the line of its statement; line `began_at` began the transaction."""
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
     def records(self) -> list[PlainObservation]:
-        """Return each statement with the number of its holds, the longest one, and the share of the time."""
+        """Return an observation for each kind of hold: number, longest hold, time outside of SQLite."""
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []
         for (sql, at, began_at), holds in self._kinds.items():

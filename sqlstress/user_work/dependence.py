@@ -1,8 +1,9 @@
-"""Search in the user's source code for a way from a query's result to a later write.
+"""Search in the user's source code for a dependence of a write on an earlier query.
 
-There is a way if a value of the query reaches the values of the write, or if a branch, a loop or an exception
-decides by the query's result whether the write runs. The search finds too many ways rather than too few: it
-follows all variables, and all functions of the user that lead to either statement.
+A write depends on the query if a value of the result reaches the write, or if a branch, a loop or an
+exception decides by the result whether the write runs. The search finds too many dependences rather than too
+few. It follows all variables, and all functions in the stacks of both statements. The stack of a statement
+has the functions of the user that were running at the statement, outermost first.
 """
 
 from __future__ import annotations
@@ -13,62 +14,78 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from sqlstress.user_work.guards import LEAVING, Flow, StackEntry, contains, meeting, nodes, path_of, scope_of
+from sqlstress.user_work.guards import (
+    LEAVING,
+    ROW,
+    Flow,
+    StackEntry,
+    arguments_of,
+    common_depth,
+    condition_of,
+    contains,
+    nodes,
+    path_of,
+    scope_of,
+    targets_of,
+)
 
 _RUNS_SQL = {"execute", "executemany"}
 _SAVES_LATER = {"add", "add_all", "append", "create", "insert", "merge", "put", "save"}
-"""Methods that hand a row to an ORM, which may write it in a later call."""
-_ROW = 1
+"""Names of methods that give a row to an ORM, which may write it later."""
 
 
 def may_depend(
-    query: Sequence[StackEntry],
-    write: Sequence[StackEntry],
+    query_stack: Sequence[StackEntry],
+    write_stack: Sequence[StackEntry],
     by_rows: bool,
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query's result; None if the source does not show it.
+    """Return whether a write may depend on a query; None if the source does not show it.
 
-    `query` and `write` are the active calls of the user's functions at either statement, outermost first.
-    `by_rows` is whether a test for a missing row counts, as it does before an INSERT. `sets` are the
-    columns that an UPDATE sets, and `others` those that the query reads besides: the code may check and use
-    them, such as the key of the row.
+    `by_rows` is whether a test for a missing row makes a write depend on the query, as before an INSERT.
+    `sets` are the columns that an UPDATE sets. `others` are further columns that the query reads, such as the
+    row's key: an UPDATE that uses only these does not depend on the query.
     """
     names = {*sets}, {*others}
-    depth = meeting(query, write)
-    if depth is None or query[depth].instruction == write[depth].instruction:
-        return None  # A single call of a library runs both statements.
-    if any(scope_of(call.file, call.line) is None for call in (*query[depth:], *write[depth:])):
+    depth = common_depth(query_stack, write_stack)
+    if depth is None or query_stack[depth].instruction == write_stack[depth].instruction:
+        return None  # A single call of a library runs both query and write.
+    stacks = (*query_stack[depth:], *write_stack[depth:])
+    if any(scope_of(entry.file, entry.line) is None for entry in stacks):
         return None
-    kind, escapes, callee = _ROW, False, None
-    for call in reversed(query[depth:]):
-        flow = _WideFlow(call, kind, names, by_rows, escapes=escapes)
-        if callee and not flow.calls(call.line, callee) and not flow.reads_property(call.line, callee, kind):
-            return None  # An operator or a library calls the function.
-        if call is query[depth]:
+    kind, escapes, callee = ROW, False, None
+    for entry in reversed(query_stack[depth:]):
+        flow = _WideFlow(entry, kind, names, by_rows, escapes=escapes)
+        if (
+            callee
+            and not flow.calls(entry.line, callee)
+            and not flow.reads_property(entry.line, callee, kind)
+        ):
+            return None  # The source does not show the call: an operator or a library calls the function.
+        if entry is query_stack[depth]:
             break
         if flow.leaves_by_error():
             return True
-        kind, escapes, callee = flow.return_kind() or _ROW, flow.escapes(), call
-    before = query[depth].line
-    for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
-        if flow.has_guard(before, call.line) or flow.decides_otherwise(before, call.line):
+        kind, escapes, callee = flow.return_kind() or ROW, flow.escapes(), entry
+    before = query_stack[depth].line
+    for entry, called in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
+        if flow.has_guard(before, entry.line) or flow.decides_otherwise(before, entry.line):
             return True
-        if not then:
-            return flow.reaches(before, call.line)
-        if not flow.calls(call.line, then):
-            return None  # A library calls the function, with unknown arguments.
-        flow, before = _WideFlow(then, 0, names, by_rows, flow.arguments(call.line, then)), 0
+        if not called:
+            return flow.reaches(before, entry.line)
+        if not flow.calls(entry.line, called):
+            return None  # A library calls the user's function, with unknown arguments.
+        flow, before = _WideFlow(called, 0, names, by_rows, flow.arguments(entry.line, called)), 0
     return None
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result that also follows exceptions, loops and changes of objects."""
+    """Flow of a query's result, also through exceptions, loops and changes of objects."""
 
     def __init__(
         self,
-        call: StackEntry,
+        entry: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
         by_rows: bool,
@@ -77,12 +94,13 @@ class _WideFlow(Flow):
     ) -> None:
         """Analyse a function as `Flow` does.
 
-        `escapes` is whether the function in the call's line stores the query's result in its arguments.
+        `escapes` is whether the function that the entry's line calls may store the query's result in an
+        argument or in its object.
         """
-        super().__init__(call, kind, names, by_rows, argument_kinds)
+        super().__init__(entry, kind, names, by_rows, argument_kinds)
         if escapes:
-            for name in self._names_in_calls(call.line):
-                self._kinds_by_name.setdefault(name, _ROW)
+            for name in self._names_in_calls(entry.line):
+                self._kinds_by_name.setdefault(name, ROW)
             self._follow()
 
     def _assign(self, node: ast.AST) -> None:
@@ -90,26 +108,29 @@ class _WideFlow(Flow):
         self._assign_in_branch(node)
 
     def _names_in_calls(self, line: int) -> Iterator[str]:
+        """Yield the names of arguments and objects in the call expressions of a line."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Call) and contains(node, line):
                 parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Follow the result into variables that are set in a branch that depends on the result."""
-        test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+        """Mark variables as dependent that are set in a branch with a dependent condition.
+
+        A `try` block with the query counts as such a branch, because the query may raise an exception.
+        """
+        test = condition_of(node)
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
         is_branch = isinstance(node, ast.If | ast.While | ast.Match) and test and self._kind_of(test)
         if not is_tried and not is_branch:
             return
         for part in nodes(node):
-            targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
-            for target in targets:
-                if target is not None and (name := path_of(target)):
-                    self._kinds_by_name.setdefault(name, _ROW)
+            for target in targets_of(part):
+                if name := path_of(target):
+                    self._kinds_by_name.setdefault(name, ROW)
 
     def escapes(self) -> bool:
-        """Return whether the function stores the result outside of its own variables."""
+        """Return whether the function may store the result outside of its own variables."""
         scope = self._scope
         names = [argument.arg for argument in ast.walk(scope) if isinstance(argument, ast.arg)]
         return any(name.partition(".")[0] in names or "." in name for name in self._kinds_by_name) or any(
@@ -117,7 +138,11 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether a loop, an exception or a later save decides by the result if `line` runs."""
+        """Return whether the result decides, other than by a guard, whether the write in `line` runs.
+
+        It decides by a loop over the rows, by an exception, or by a condition before an ORM's method such as
+        `save`. `after` is the line of the query.
+        """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
                 return True
@@ -134,13 +159,13 @@ class _WideFlow(Flow):
                     and part.func.attr in _SAVES_LATER
                     for part in nodes(node)
                 )
-                if saves and self._check_kind(node.test):
+                if saves and self._tested_columns(node.test):
                     return True
         return False
 
-    def calls(self, line: int, then: StackEntry) -> bool:
-        """Return whether an expression in a line calls the function of `then` by its name."""
-        name = getattr(scope_of(then.file, then.line), "name", None)
+    def calls(self, line: int, callee: StackEntry) -> bool:
+        """Return whether an expression in a line calls the callee's function by its name."""
+        name = getattr(scope_of(callee.file, callee.line), "name", None)
         return any(
             isinstance(node, ast.Call)
             and contains(node, line)
@@ -149,7 +174,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property whose function is `callee`; follow its value if so."""
+        """Return whether a line reads a property with this function. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -161,25 +186,24 @@ class _WideFlow(Flow):
         self._follow()
         return bool(paths)
 
-    def arguments(self, line: int, then: StackEntry) -> dict[str, int]:
-        """Return the kinds of the variables that the function of `then` receives from a line."""
-        scope = scope_of(then.file, then.line)
-        kinds = self.parameters(line, then)
+    def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
+        """Return the kind, such as ROW, of each variable that a called function gets.
+
+        A nested function also gets the variables of the function around it.
+        """
+        scope = scope_of(callee.file, callee.line)
+        kinds = self.parameters(line, callee)
         if scope is not None and scope in ast.walk(self._scope):
             kinds = {**self._kinds_by_name, **kinds}
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and self._uses_result_at(line):
             collected = (scope.args.vararg, scope.args.kwarg, *scope.args.kwonlyargs)
-            kinds.update({argument.arg: _ROW for argument in collected if argument})
+            kinds.update({argument.arg: ROW for argument in collected if argument})
         return kinds
 
     def _uses_result_at(self, line: int) -> bool:
-        """Return whether an argument of a call in a line depends on the result."""
+        """Return whether an argument of any call in a line depends on the query's result."""
         calls = (node for node in nodes(self._scope) if isinstance(node, ast.Call) and contains(node, line))
-        return any(
-            self._kind_of(argument)
-            for call in calls
-            for argument in (*call.args, *(word.value for word in call.keywords))
-        )
+        return any(self._kind_of(argument) for call in calls for argument in arguments_of(call))
 
     def _kind_of(self, node: ast.expr) -> int:
         if _is_cut_to_its_beginning(node):
@@ -189,7 +213,11 @@ class _WideFlow(Flow):
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
 
     def reaches(self, after: int, line: int) -> bool:
-        """Return whether the result, without other columns, reaches the write that a line runs."""
+        """Return whether the query's result reaches the write that `line` runs.
+
+        The result may be an argument of the write, or it may change an object in the lines from `after` to
+        `line`, which an ORM then writes. Columns that the write does not set do not count.
+        """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
         ]
@@ -198,7 +226,7 @@ class _WideFlow(Flow):
             return True
         parts: list[ast.AST] = [innermost]
         until = line
-        if isinstance(innermost, ast.With | ast.AsyncWith):  # The end of the block runs the write.
+        if isinstance(innermost, ast.With | ast.AsyncWith):  # The end of the `with` block runs the write.
             parts = [*innermost.items]
             until = innermost.end_lineno or line
         elif isinstance(innermost, ast.If | ast.While):
@@ -215,9 +243,12 @@ class _WideFlow(Flow):
         )
 
     def _uses_result(self, part: ast.AST) -> bool:
-        """Return whether a statement uses the result, other than as the object that executes SQL."""
+        """Return whether a part of a statement uses the query's result.
+
+        The object whose method executes the SQL, such as the query's cursor, does not count.
+        """
         if isinstance(part, ast.Call) and _runs_sql(part):
-            return any(map(self._uses_result, (*part.args, *(word.value for word in part.keywords))))
+            return any(map(self._uses_result, arguments_of(part)))
         if isinstance(part, ast.Subscript | ast.Attribute) and self._names_others(part):
             return False
         if isinstance(part, ast.expr) and path_of(part):
@@ -225,7 +256,7 @@ class _WideFlow(Flow):
         return any(map(self._uses_result, ast.iter_child_nodes(part)))
 
     def _changes_object(self, node: ast.AST) -> bool:
-        """Return whether a statement stores the result in an object, or may change an object of it."""
+        """Return whether a statement stores the result in an object, or may change a row object."""
         if isinstance(node, ast.AugAssign):
             return not isinstance(node.target, ast.Name) and bool(
                 self._kind_of(node.target) or self._kind_of(node.value)
@@ -237,7 +268,7 @@ class _WideFlow(Flow):
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
             return False
         call = node.value
-        if _only_shows(call.func):
+        if _is_pythons_own(call.func):
             return False
         changed = [argument for argument in call.args if path_of(argument)]
         if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Attribute):
@@ -250,7 +281,7 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether a slice leaves only the constant beginning of an f-string: `f"hello {name}"[:5]`."""
+    """Return whether a slice leaves only the constant beginning: `f"hello {name}"[:5]`."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice
@@ -260,8 +291,8 @@ def _is_cut_to_its_beginning(node: ast.expr) -> bool:
     return cut.lower is None and isinstance(end, int) and 0 <= end <= len(first.value)
 
 
-def _only_shows(function: ast.expr) -> bool:
-    """Return whether a function is one of Python's own, which does not change an object of an ORM."""
+def _is_pythons_own(function: ast.expr) -> bool:
+    """Return whether a function is Python's own, such as `print`: it changes no ORM object."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant):
         return True
     root, _, method = path_of(function).partition(".")

@@ -1,9 +1,13 @@
-"""Search in the user's source code for a check of a query's result before a write.
+"""Search in the user's source code for a guard between a query and a later write.
 
-A query and a later write can only race if the query's result decides whether the code writes. The search
-covers the innermost function that leads to both statements, and the functions from there to each statement. A
-check is a branch whose condition depends on the query's result, and which contains the write or can leave the
-function or loop before it. A test for a missing row is no check: an UPDATE of a missing row changes nothing.
+A guard is a condition, such as `if balance >= 10`, that depends on the query's result and decides whether the
+write runs: its branch contains the write, or can leave the function or loop before the write. The search is
+for writes that use no value from the query, as in `SET n = n - 10`: they race with the query only if there is
+a guard. A test for a missing row is no guard, because an UPDATE of a missing row changes nothing.
+
+The stack of a statement has the functions of the user that were running at the statement, outermost first.
+The search covers the innermost function that is in both stacks, and the functions from there to each
+statement.
 """
 
 from __future__ import annotations
@@ -14,10 +18,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
-_ROW, _VALUE, _CHECKED = 1, 2, 3
-"""Kinds of expressions that depend on the query, ascending; other expressions have kind 0."""
+ROW, _VALUE, _CHECKED = 1, 2, 3
+"""Kinds of expressions that depend on the query's result; other expressions have kind 0.
+
+ROW: a row, or several rows. _VALUE: a value from a row. _CHECKED: the truth of a guard's condition. If
+several kinds are possible, the highest counts.
+"""
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
-"""Kinds of conditions: on columns of the row that the write does not change; on columns that it changes."""
+"""Kinds of guards, by the columns that they test.
+
+_OTHER_COLUMNS: only columns that the write does not change. _WRITTEN_COLUMNS: all other guards.
+"""
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
@@ -28,68 +39,68 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class StackEntry(NamedTuple):
-    """Active call of a user's function, and its current position."""
+    """Function of the user that was running when an SQL statement ran, and its position."""
 
     frame: int
-    """Id of the call's frame; a later call of the function may have the same id."""
+    """Id of the function's frame; a later call of a function may have the same id."""
     file: str
     line: int
     instruction: int
     """Offset of the current instruction in the function's bytecode."""
 
 
-class GuardedRead(NamedTuple):
-    """Checks of a query's result before a write, as far as the source shows them."""
+class FoundGuards(NamedTuple):
+    """Guards between a query and a write, as far as the source shows them."""
 
     exists: bool
-    """Whether the code checks a column that the write changes."""
+    """Whether a guard tests a column that the write changes."""
     of_others: bool = False
-    """Whether the code checks columns of the row that the write does not change."""
+    """Whether a guard tests only columns that the write does not change."""
 
 
 def guard_between(
-    query: Sequence[StackEntry],
-    write: Sequence[StackEntry],
+    query_stack: Sequence[StackEntry],
+    write_stack: Sequence[StackEntry],
     columns: Collection[str],
     read: Collection[str],
     by_rows: bool,
-) -> GuardedRead | None:
-    """Return the code's checks between a query and a write; None if the source is not available.
+) -> FoundGuards | None:
+    """Return the guards between a query and a write; None if the source is not available.
 
-    `query` and `write` are the active calls of the user's functions at either statement, outermost first.
-    `columns` are the columns that the write changes, and `read` those that the query reads. `by_rows` means
-    that the query's WHERE contains the condition, so that a test for a missing row is a check.
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are the
+    columns that the write changes, and `read` the columns that the query reads. `by_rows` is whether a test
+    for a missing row is a guard, because the query's WHERE clause tests a column of `columns`.
     """
-    depth = meeting(query, write)
+    depth = common_depth(query_stack, write_stack)
     if depth is None:
         return None
-    scopes = [scope_of(call.file, call.line) for call in (*query[depth:], *write[depth:])]
+    scopes = [scope_of(entry.file, entry.line) for entry in (*query_stack[depth:], *write_stack[depth:])]
     if None in scopes:
         return None
     names = {*columns}, {*read} - {*columns}
-    kind, other = _ROW, False
-    for call in reversed(query[depth + 1 :]):
-        flow = Flow(call, kind, names, by_rows)
+    kind, of_others = ROW, False
+    for entry in reversed(query_stack[depth + 1 :]):
+        flow = Flow(entry, kind, names, by_rows)
         if flow.leaves_by_error():
-            return GuardedRead(True)
-        kind, other = flow.return_kind() or _ROW, other or flow.other
-    flow = Flow(query[depth], kind, names, by_rows)
-    before = query[depth].line
-    for call, then in zip(write[depth:], (*write[depth + 1 :], None), strict=True):
-        if flow.has_guard(before, call.line):
-            return GuardedRead(True)
-        other = other or flow.other
-        if not then:
+            return FoundGuards(True)
+        kind, of_others = flow.return_kind() or ROW, of_others or flow.has_other_guard
+    flow = Flow(query_stack[depth], kind, names, by_rows)
+    before = query_stack[depth].line
+    for entry, callee in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
+        if flow.has_guard(before, entry.line):
+            return FoundGuards(True)
+        of_others = of_others or flow.has_other_guard
+        if not callee:
             break
-        argument_kinds = flow.parameters(call.line, then)
-        flow, before = Flow(then, 0, names, by_rows, argument_kinds), 0
-    return GuardedRead(False, other)
+        argument_kinds = flow.parameters(entry.line, callee)
+        flow, before = Flow(callee, 0, names, by_rows, argument_kinds), 0
+    return FoundGuards(False, of_others)
 
 
-def meeting(query: Sequence[StackEntry], write: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost call that leads to both statements; None if there is none."""
+def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
+    """Return the index of the innermost function that was running at both; None if none was."""
     result = None
-    for depth, (reader, writer) in enumerate(zip(query, write, strict=False)):
+    for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         if (reader.frame, reader.file) != (writer.frame, writer.file):
             break
         result = depth
@@ -108,7 +119,7 @@ def _module(file: str) -> ast.Module | None:
 
 @cache
 def scope_of(file: str, line: int) -> _Function | ast.Module | None:
-    """Return the innermost function that contains a line, else the module; None without a usable source."""
+    """Return the function or module around a line; None if the source is not available."""
     module = _module(file)
     if module is None or not module.body:
         return None
@@ -121,7 +132,7 @@ def contains(node: ast.AST, line: int) -> bool:
 
 
 def nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function in their order, without those of nested functions and classes."""
+    """Yield the nodes below `scope` in source order, except for nested functions and classes."""
     for node in ast.iter_child_nodes(scope):
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             yield node
@@ -129,7 +140,7 @@ def nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def path_of(node: ast.AST) -> str:
-    """Return the dotted name that an expression consists of, such as "self.row"; empty if it is no name."""
+    """Return the text of a dotted name, such as "self.row"; empty for other expressions."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and (base := path_of(node.value)):
@@ -137,79 +148,110 @@ def path_of(node: ast.AST) -> str:
     return ""
 
 
+def condition_of(node: ast.AST) -> ast.expr | None:
+    """Return the condition of a branch, loop, assert or match; None for other nodes."""
+    return node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+
+
+def targets_of(node: ast.AST) -> list[ast.expr]:
+    """Return the targets of an assignment or loop; empty for other nodes."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    target = getattr(node, "target", None)
+    return [] if target is None else [target]
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Return the positional and keyword arguments of a call expression."""
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether a comparison with this expression tests whether a row exists: None, or len(...)."""
+    """Return whether a comparison with an expression, None or len(...), tests for a missing row."""
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
 
 
 class Flow:
-    """The flow of a query's result through the variables of a function."""
+    """Flow of a query's result through the variables of a function."""
 
     def __init__(
         self,
-        call: StackEntry,
+        entry: StackEntry,
         kind: int,
         names: tuple[set[str], set[str]],
         by_rows: bool,
         argument_kinds: dict[str, int] | None = None,
     ) -> None:
-        """Analyse the function of `call`, which was active at the query or write.
+        """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value that the call's line returns; 0 if the line does not run the query.
-        `names` has the columns that the write changes, and those only read. `argument_kinds` has the kind of
-        each parameter.
+        `kind` is ROW, _VALUE or _CHECKED, by the value that the entry's line gets from the query; 0 if the
+        line does not run the query. `names` has the columns that the write changes, and other columns that
+        the query reads. `argument_kinds` has the kinds of the function's parameters, by name.
         """
-        scope = scope_of(call.file, call.line)
+        scope = scope_of(entry.file, entry.line)
         assert scope
         self._scope = scope
-        self._line, self._kind, self._by_rows = call.line, kind, by_rows
+        self._line, self._kind, self._by_rows = entry.line, kind, by_rows
         self._columns, self._read = names
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
-        self.other = False
-        """Whether a check was found of columns that the query reads and the write does not change."""
+        self.has_other_guard = False
+        """Whether a guard was found that tests only columns that the write does not change."""
         self._follow()
 
     def _follow(self) -> None:
-        """Find the variables with the result, in two passes: a loop may use what a later line sets."""
+        """Find the variables that depend on the query.
+
+        Two passes are needed, because a loop may use a variable before the line that sets it.
+        """
         for _ in range(2):
             for node in nodes(self._scope):
                 self._assign(node)
 
     def has_guard(self, after: int, line: int) -> bool:
-        """Return whether a check, whose condition ends at line `after` or later, decides if `line` runs."""
-        return self._checks(test for node, test in self._tests(after, line) if self._decides(node, line))
+        """Return whether a condition on the query's result decides whether `line` runs.
+
+        The condition ends at line `after` or later.
+        """
+        return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
-        """Return whether the function checks the query's result after the query, and may raise an error."""
-        return self._checks(
+        """Return whether the function has a guard after the query that may raise an error."""
+        return self._note_guards(
             test
             for node, test in self._tests(self._line, None)
             if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in nodes(node))
         )
 
-    def _checks(self, tests: Iterable[ast.expr]) -> bool:
-        kinds = {self._check_kind(test) for test in tests}
-        self.other = self.other or _OTHER_COLUMNS in kinds
-        return _WRITTEN_COLUMNS in kinds
+    def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
+        """Return whether a condition is a guard that tests a column that the write changes.
+
+        If a guard tests only other columns, set `has_other_guard`.
+        """
+        tested = {self._tested_columns(test) for test in tests}
+        self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
+        return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the return values: _CHECKED if a check of the result decides them."""
+        """Return the highest kind of the returned values; _CHECKED if a guard has a return."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
                 kinds.append(self._kind_of(node.value))
-        leaves = self._checks(
+        leaves = self._note_guards(
             test
             for node, test in self._tests(self._line, None)
             if any(isinstance(part, ast.Return) for part in nodes(node))
         )
         return _CHECKED if leaves else max(kinds)
 
-    def parameters(self, line: int, then: StackEntry) -> dict[str, int]:
-        """Return the kinds of parameters, and of attributes of self, when a line calls `then`, by name."""
-        scope = scope_of(then.file, then.line)
+    def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
+        """Return the kind, such as ROW, of each parameter of a called function, by name.
+
+        The names include known attributes of the callee's object, such as "self.row".
+        """
+        scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
             return {}
         names = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
@@ -217,11 +259,11 @@ class Flow:
         kinds: dict[str, int] = {}
         for node in nodes(self._scope):
             if isinstance(node, ast.Call) and contains(node, line):
-                callee = path_of(node.func).rpartition(".")
-                if callee[2] != scope.name:
+                owner, _, function = path_of(node.func).rpartition(".")
+                if function != scope.name:
                     continue
                 if is_method:
-                    base = f"{callee[0]}."
+                    base = f"{owner}."
                     kinds.update(
                         {
                             f"{names[0]}.{name.removeprefix(base)}": kind
@@ -229,7 +271,7 @@ class Flow:
                             if name.startswith(base)
                         }
                     )
-                    if kind := self._kinds_by_name.get(callee[0], 0):
+                    if kind := self._kinds_by_name.get(owner, 0):
                         kinds[names[0]] = kind
                 pairs = [*zip(names[is_method:], node.args, strict=False)]
                 pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
@@ -237,6 +279,7 @@ class Flow:
         return kinds
 
     def _assign(self, node: ast.AST) -> None:
+        """Give the kind of a value to the variables to which a node assigns the value."""
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):
@@ -258,12 +301,12 @@ class Flow:
             for part in ast.walk(target):
                 if name := path_of(part):
                     previous = self._kinds_by_name.get(name, 0)
-                    self._kinds_by_name[name] = max(previous, _VALUE if unpacks and kind == _ROW else kind)
+                    self._kinds_by_name[name] = max(previous, _VALUE if unpacks and kind == ROW else kind)
                     if isinstance(part, ast.Attribute):
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return the kind of an expression; 0 if it does not depend on the query."""
+        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query."""
         if name := path_of(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -276,30 +319,32 @@ class Flow:
             return self._kind_of_call(node)
         parts_of = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         kind = max(map(self._kind_of, parts_of), default=0)
-        if kind == _ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
+        if kind == ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
             return _VALUE
         is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
-        if is_condition and kind and self._check_kind(node, False) == _WRITTEN_COLUMNS:
+        if is_condition and kind and self._tested_columns(node, False) == _WRITTEN_COLUMNS:
             return _CHECKED
         return kind
 
     def _kind_of_call(self, node: ast.Call) -> int:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
-        arguments = [*node.args, *(word.value for word in node.keywords)]
-        kind = max([base, *map(self._kind_of, arguments)])
-        # The query is run by the innermost call that contains its line.
+        kind = max([base, *map(self._kind_of, arguments_of(node))])
+        # The innermost call expression around the query's line runs the query.
         within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
         if self._kind and contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
-        if kind == _ROW and name not in _FETCHING:
+        if kind == ROW and name not in _FETCHING:
             return _VALUE
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield each branch and its condition between lines `after` and `line`; None means no limit."""
+        """Yield branches, loops and asserts between two lines, each with its condition.
+
+        `line` is the last line; None means no limit.
+        """
         for node in nodes(self._scope):
-            test = node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+            test = condition_of(node)
             if (
                 isinstance(test, ast.expr)
                 and (test.end_lineno or 0) >= after
@@ -310,41 +355,44 @@ class Flow:
                 yield node, node.values[0]
 
     def _decides(self, node: ast.AST, line: int) -> bool:
+        """Return whether a branch, loop or assert may decide whether `line` runs."""
         if isinstance(node, ast.Assert) or contains(node, line):
             return True
         for part in nodes(node):
-            targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
             # An ORM writes a changed attribute later, when its session is flushed.
             if any(
                 isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
-                for target in targets
+                for target in targets_of(part)
             ):
                 return True
             if isinstance(part, LEAVING):
                 return True
         return isinstance(node, ast.While)
 
-    def _check_kind(self, test: ast.expr, truth: bool = True) -> int:
-        """Return a condition's kind; 0 if it is no check. `truth`: a bare value counts, as in `if value:`."""
+    def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if a condition is a guard; 0 if it is no guard.
+
+        `truth` is whether the truth of a plain value is a condition, as in `if value:`.
+        """
         if isinstance(test, ast.BoolOp):
-            return max(self._check_kind(value, truth) for value in test.values)
+            return max(self._tested_columns(value, truth) for value in test.values)
         if isinstance(test, ast.UnaryOp):
-            return self._check_kind(test.operand, truth)
+            return self._tested_columns(test.operand, truth)
         if isinstance(test, ast.NamedExpr | ast.Await):
-            return self._check_kind(test.value, truth)
+            return self._tested_columns(test.value, truth)
         is_comparison = isinstance(test, ast.Compare)
         compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
         kind = max(map(self._kind_of, compared))
         if is_comparison:
-            is_check = kind > 0 and not any(map(_shows_absence, compared))
+            is_guard = kind > 0 and not any(map(_shows_absence, compared))
         else:
-            is_check = kind == _CHECKED or (truth and kind == _VALUE)
-        if not is_check and not (self._by_rows and kind and (truth or is_comparison)):
+            is_guard = kind == _CHECKED or (truth and kind == _VALUE)
+        if not is_guard and not (self._by_rows and kind and (truth or is_comparison)):
             return 0
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
-        """Return whether a condition names columns that the query reads, and none that the write changes."""
+        """Return whether a condition names only columns that the write does not change."""
         names = set()
         for node in ast.walk(test):
             if isinstance(node, ast.Attribute):

@@ -1,4 +1,9 @@
-"""Last statements of a connection: the facts of a failure that follow from the statements before it."""
+"""History of a connection: its last statements, and the state of its transaction.
+
+If a statement fails, the history shows what led to the failure. A step is a statement that has run, with its
+position in the user's code and its begin and end. A history also reports holds of the write lock that are
+longer than LONG_HOLD_S, and has the facts of transactions and queries that the user's code leaves open.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ from sqlstress.user_work.failures import (
 from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
-"""Pattern of the PRAGMAs that SQLite ignores in a transaction, without an error."""
+"""Pattern of PRAGMAs that SQLite ignores, without an error, while a transaction is open."""
 _ON = ("1", "on", "yes", "true")
 
 
@@ -38,11 +43,11 @@ class Transaction(NamedTuple):
     """State of an open transaction."""
 
     state: str
-    """"none", "read" or "written"; empty if unknown."""
+    """"written" if it has written, else "read" if it has read, else "none"; empty if unknown."""
     began: str
-    """Statement that began it, such as "BEGIN IMMEDIATE"; empty if unknown."""
+    """Statement that began the transaction, such as "BEGIN IMMEDIATE"; empty if unknown."""
     at: str
-    """Line of the user's code that began it; empty if unknown."""
+    """Line of the user's code that began the transaction; empty if unknown."""
 
     @property
     def wrote(self) -> bool:
@@ -50,16 +55,16 @@ class Transaction(NamedTuple):
 
     @property
     def is_explicit(self) -> bool:
-        """Whether the user's code began the transaction by a statement, such as BEGIN."""
+        """Whether a statement of the user's code, such as BEGIN, began the transaction."""
         return self.began not in ("", IMPLICIT_BEGIN)
 
     def __str__(self) -> str:
-        """Return the statement that began the transaction, with its line if known."""
+        """Return the statement that began the transaction, and its line if known."""
         return f"{self.began} ({self.at})" if self.at else self.began
 
 
 class FactCollector(Protocol):
-    """Collector of the facts of all connections; `failed_statements.FailedStatements` is one."""
+    """Collector of facts about all connections; `failed_statements.FailedStatements` is one."""
 
     costs: CallCosts
     overlaps: Overlaps
@@ -67,29 +72,32 @@ class FactCollector(Protocol):
     """Names of the databases on which statements other than PRAGMA have run."""
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the position in `frame` that calls the library, or the user's line if it is needed."""
+        """Return the position of a call of the library: in `frame`, or the user's line if needed."""
 
     def line_text(self, at: Caller | None) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if unknown, or not in the user's code."""
+        """Return a line as text, such as "bank.py:27"; empty if unknown or not the user's."""
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of the last statement of a connection, with its SQLite result code."""
+        """Record the failure of a connection's last statement. `code` is SQLite's result code."""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
-        """Record a PRAGMA that had no effect because it ran in this transaction."""
+        """Record a PRAGMA that had no effect, because `transaction` was open."""
 
     def add_split(self, transaction: Transaction) -> None:
-        """Record that executescript has committed this open transaction."""
+        """Record that executescript has committed an open transaction before its end."""
 
     def watch(self, connection: Any) -> History:
         """Return a new history for a connection that was just made."""
 
 
 class History:
-    """Last statements of a connection, and the state of its transaction."""
+    """Last statements of a connection, and the state of its transaction.
+
+    A transaction is left open if it is open when a call of the user's code returns.
+    """
 
     def __init__(self, recorder: FactCollector, connection: Any) -> None:
         self.recorder = recorder
@@ -97,39 +105,40 @@ class History:
         self.name = ""
         """Name under which the database was opened."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
-        """Last statements, each added after its end."""
+        """Last statements in order, each added after its end."""
         self.add = self.steps.append
         self.thread = 0
-        """Thread that ran the last statement; 0 if there is none."""
+        """Id of the thread that ran the last statement; 0 if no statement has run."""
         self.is_shared = False
         """Whether several threads have used the connection."""
         self._uses: OverlapWatch | None = None
-        """Watch of the threads' transactions; None until the connection is shared."""
+        """Watch of overlapping transactions of several threads; None until the connection is shared."""
         self.opened_by = ""
-        """Name of the user's function that left the transaction open first; empty if none is open."""
+        """Name of the user's function that left a transaction open; empty if none is open."""
         self.left_open = Transaction("", "", "")
-        """That transaction, as it was when this function returned."""
+        """State of the transaction that a call left open, at the return of the call."""
         self.open_calls = 0
-        """Number of calls that have returned while this transaction was open."""
+        """Number of calls that have returned while this connection's transaction was open."""
         self.open_wrote = False
-        """Whether this transaction has written."""
+        """Whether the transaction that a call left open has written."""
         self.statement_open_s: float | None = None
-        """Time of `perf_counter` when an open statement was first seen, in seconds; None if none is open."""
+        """Time of `perf_counter` when a query was first seen with unfetched rows; None if there is none."""
         self.open_queries: tuple[TimedStep, ...] = ()
-        """Queries that may be the open statement; empty until they are looked up."""
+        """Queries to which the unfetched rows may belong; empty until they are looked up."""
         self.is_new = True
-        """Whether only PRAGMAs have run: the next statement parses the schema."""
+        """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._began_s = 0.0
         """Time of `perf_counter` when the last statement outside of a transaction began, in seconds."""
         self._changed_rows = 0
+        """Number of rows that the connection had changed when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
-        """Last statements that failed, with their result codes."""
+        """Last failed statements, each with its SQLite result code."""
 
     def begin(self, connection: Any, begun: float) -> Caller | None:
-        """Handle the beginning of a statement at `begun`, a time of `perf_counter`.
+        """Handle the beginning of a statement. `begun` is a time of `perf_counter`.
 
-        Return the caller of the library; None if a transaction is open.
+        Return the position in the user's code that runs the statement; None if a transaction is open.
         """
         thread = get_ident()
         if thread != self.thread:
@@ -147,13 +156,13 @@ class History:
             self.end_transaction()
         self._began_s = begun
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
-        if changed_rows != self._changed_rows:  # since the last transaction began
+        if changed_rows != self._changed_rows:  # The last transaction has changed rows.
             self.recorder.costs.commits += 1
             self._changed_rows = changed_rows
         return self.recorder.caller(sys._getframe(2))
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Handle the end of a successful statement: the first one, or one outside of a transaction."""
+        """Handle the end of a successful statement outside of a transaction, or while `is_new`."""
         sql, was_open, _, begun, ended = step
         if self.is_new:
             self._end_first(sql, ended - begun)
@@ -163,7 +172,7 @@ class History:
                 self._note_checkpoint(cursor, ended - begun)
 
     def check_pragma(self, sql: str) -> None:
-        """Record a PRAGMA that has just run if it had no effect, because a transaction is open."""
+        """Report a PRAGMA that has just run, if it had no effect because a transaction is open."""
         connection, setting = self.connection(), _SILENT.match(sql)
         if not setting or not is_in_transaction(connection):
             return
@@ -173,18 +182,18 @@ class History:
             self.recorder.add_no_effect(sql, self.transaction())
 
     def fail(self, error: Exception, sql: Any, caller: Caller | None, begun: float) -> None:
-        """Record the failure of a statement, which began at `begun`, a time of `perf_counter`."""
+        """Record a failed statement. `begun` is the time of `perf_counter` when it began."""
         step: TimedStep = (sql, caller is None, caller, begun, perf_counter())
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
             self.add(step)
             self._failed.append((code, step))
             self.recorder.add(self, code, str(error), step[4] - begun)
-        elif isinstance(sql, str):  # No library runs another statement.
+        elif isinstance(sql, str):  # Neither sqlite3 nor apsw runs a statement that is not a text.
             self.add(step)
 
     def end_transaction(self) -> None:
-        """Record the last transaction, which has ended, if it held the write lock for long."""
+        """Report the last transaction, which has ended, if its hold of the write lock was long."""
         steps = transaction_steps(self.steps)
         if self.is_shared or not self._last_was_long() or not steps[-1][1]:
             return
@@ -198,33 +207,36 @@ class History:
         return bool(self.steps) and self.steps[-1][4] - self._began_s >= LONG_HOLD_S
 
     def count_row_commits(self) -> None:
-        """Count a commit for each row that the last statement has changed."""
+        """Count a commit per row that the last statement has changed.
+
+        Call it after an `executemany` in autocommit mode, which commits each row.
+        """
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         self.recorder.costs.commits += changed_rows - self._changed_rows
         self._changed_rows = changed_rows
 
     def _end_first(self, sql: Any, seconds: float) -> None:
-        """Add the time of a new connection's statement to the time that opening took."""
+        """Add the duration of a new connection's statement to the time for opening connections."""
         self.recorder.costs.opening_s += seconds
         self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
         if not self.is_new:
             self.recorder.used_files.add(self.name)
 
     def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
-        """Record the last statement, a checkpoint, as failed if its result says that it was busy."""
+        """Record the last statement, a checkpoint, as failed if its result row reports it as busy."""
         from sqlstress.user_work.checkpoint_answers import rows_ahead
 
         if is_busy(rows := rows_ahead(cursor)):
             self.recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
 
     def transaction(self) -> Transaction:
-        """Return the state of the transaction that the last statement belongs to."""
+        """Return the state of the last statement's transaction."""
         state, began, line = transaction_of(self.steps, self.refused())
         return Transaction(state, began, self.recorder.line_text(line))
 
     def is_uncommitted(self) -> bool:
-        """Return whether the last transaction is still open, or the connection was closed before its end."""
+        """Return whether the last transaction is open, or was open when the connection was closed."""
         connection = self.connection()
         if is_open(connection):
             return is_in_transaction(connection)
@@ -232,7 +244,7 @@ class History:
         return last != "commit" and words_of(self.steps[-1][0])[0] not in ("ROLLBACK", "RELEASE")
 
     def last_end(self) -> str:
-        """Return the kind of the end of the last transaction: "commit" or "rollback"; empty if unknown."""
+        """Return the end of the last transaction: "commit" or "rollback"; empty if unknown."""
         released = False
         for sql, *_ in reversed(self.steps):
             word, second = words_of(sql)
@@ -242,24 +254,24 @@ class History:
                 return "rollback"
             if released:
                 return "commit"
-            released = word == "RELEASE"  # It commits if SAVEPOINT began the transaction.
+            released = word == "RELEASE"  # RELEASE commits if SAVEPOINT began the transaction.
         return "commit" if released else ""
 
     def refused(self) -> set[int]:
-        """Return the ids of the statements that failed and got no lock.
+        """Return the Python ids of the last statements that failed, perhaps without a lock.
 
-        A statement that broke a constraint has the lock.
+        A statement that failed because of a constraint had the lock, so it is left out.
         """
         return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
 
     def failed_commit(self) -> int:
-        """Return the result code of a COMMIT that failed in the open transaction; 0 if there is none."""
+        """Return the SQLite result code of the transaction's last failed COMMIT; 0 if there is none."""
         codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
         steps = transaction_steps(self.steps)
         return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
 
     def is_repeated(self) -> bool:
-        """Return whether a lock has refused the last statement before in its transaction."""
+        """Return whether the last statement already failed with BUSY earlier in its transaction."""
         *earlier, (sql, *_) = transaction_steps(self.steps)
         failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
         return any(step[0] == sql and id(step) in failed for step in earlier)

@@ -32,24 +32,24 @@ from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.user_work import OURS, UNKNOWN
 
 MAX_PROGRAMS = 5
-"""Largest number of programs shown per case; the JSON report has all of them."""
+"""Maximum number of programs that the table shows per case; the JSON report has all holders."""
 _PROGRAM_WIDTH = 40
 _UNKNOWN_LABEL = "(ended, or not visible here)"
 
 
 @dataclass(frozen=True, slots=True)
 class HolderRow(case_table.Row):
-    """Row for a program that held the write lock, over all passes (trials) of a case."""
+    """Row for a program that held the write lock in any trial of a case."""
 
     holder: Holder
     share: float
-    """Share of all samples in which the program held the lock, from 0 to 1."""
+    """Share of the case's samples in which the program held the lock, from 0 to 1."""
     rate: int
     """Samples per second."""
 
 
 def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
-    """Yield the table of programs that held the write lock; nothing without --where.
+    """Yield the table of the holders of the write lock, with its heading and a note; nothing without --where.
 
     `ours` is the label of the processes that sqlstress started.
     """
@@ -102,7 +102,7 @@ def _samples(run: Run) -> int:
 
 
 def merged_holders(run: Run) -> list[Holder]:
-    """Return the programs that held the lock in the valid trials of a run, the most frequently seen first."""
+    """Return the programs that held the write lock in valid trials of a run, most samples first."""
     holders: dict[str, Holder] = {}
     for lock in write_locks(run):
         for holder in lock.holders:
@@ -122,7 +122,7 @@ def _merge(first: Holder, second: Holder) -> Holder:
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield findings on the lock watch: it ended early, it saw no holder, and the longest hold.
+    """Yield findings on the lock watch: on an early end, on samples without any holder, on the longest hold.
 
     `ours` is the label of the processes that sqlstress started.
     """

@@ -1,11 +1,12 @@
-"""Transactions of threads that overlap on a shared connection: one thread writes or ends that of another.
+"""Overlaps: a thread writes in, or ends, a transaction that another thread began.
 
-A connection has a single transaction. If two threads use it in turns, with a lock for each statement alone,
-their transactions become one: a ROLLBACK of one thread undoes writes of the other.
+A connection has a single transaction. If two threads use the connection in turns, with a lock only around
+each statement, their transactions become one: a ROLLBACK of one thread undoes writes of the other thread.
 
-A transaction that threads hand over is no overlap, as in a pool that runs the functions of a request in
-several threads. So the thread that began the transaction must still be in the same call of the user's code,
-not wait for other threads, and use the connection again in that call.
+If one thread hands its transaction over to another, there is no overlap: a thread pool, for example, may run
+the functions of a web request in several threads. So an overlap is certain only if the thread that began the
+transaction is still in the same call of the user's function, does not wait for other threads, and uses the
+connection again in that call. A use is a statement that a thread is about to run.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from sqlstress.user_work.source import PlainObservation
 from sqlstress.user_work.threads import waits_for_threads
 
 ActiveCalls = dict[tuple[int, CodeType], int]
-"""Active calls of the user's functions in a thread, innermost first: current line by frame id and code."""
+"""Current line of each running function of the user, by frame id and code; innermost first."""
 
 
 class CallFinder(Protocol):
-    """Finder of the user's active calls; `callers.UserFrames` is one."""
+    """Finder of the user's running functions; `callers.UserFrames` is one."""
 
     def active_calls(self, frame: FrameType | None) -> ActiveCalls:
-        """Return the active calls of the user's functions that lead to a frame."""
+        """Return the running functions of the user that lead to a frame."""
 
 
 class _Use(NamedTuple):
@@ -42,9 +43,9 @@ class _Use(NamedTuple):
     sql: str
 
     def line(self, depth: int) -> str:
-        """Return the line of the call at a depth, such as "bank.py:27"; 0 is the depth of the innermost call.
+        """Return the current line of a running function, such as "bank.py:27"; empty if none runs.
 
-        The outermost call stands for larger depths. Empty without a call of the user's functions.
+        `depth` 0 means the innermost function, 1 its caller. If `depth` is too large, the outermost counts.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -54,17 +55,18 @@ class _Use(NamedTuple):
 
 
 class _Overlap:
-    """Statement of a thread in a transaction that another thread has begun."""
+    """Overlap: `then` is a statement in the transaction that another thread began with `first`."""
 
     def __init__(self, first: _Use, then: _Use) -> None:
         self.first, self.then = first, then
         self.end: _Use | None = None
-        """COMMIT or ROLLBACK of the transaction."""
+        """COMMIT or ROLLBACK of the transaction; None while it is open."""
         self.is_certain = False
-        """Whether the first thread has used the connection again in the same call."""
+        """Whether the thread of `first` has used the connection again in the same call."""
 
     def traits(self) -> dict[str, str]:
-        # If all statements run in one function, the lines of its callers say more.
+        """Return the traits of the overlap in the report: statements and their lines."""
+        # If one function runs all statements, the report shows the lines of its callers, which differ.
         depth = int(self.first.line(0) == self.then.line(0))
         return {
             "first": short_sql(self.first.sql),
@@ -77,14 +79,14 @@ class _Overlap:
 
 
 class Overlaps:
-    """Overlaps of the transactions of a process, counted by their statements."""
+    """Overlaps in this process, counted by their statements and lines."""
 
     def __init__(self, finder: CallFinder) -> None:
         self._finder = finder
         self._counts = Counter[tuple[tuple[str, str], ...]]()
 
     def new_uses(self) -> OverlapWatch:
-        """Return the recorder of a connection that several threads use."""
+        """Return a new watch for a connection that several threads use."""
         return OverlapWatch(self._finder, self._add)
 
     def _add(self, overlap: _Overlap) -> None:
@@ -93,21 +95,22 @@ class Overlaps:
             self._counts[kind] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return each kind of overlap with its count."""
+        """Return an observation for each kind of overlap, with its count."""
         return [(OVERLAP, "", count, "", dict(kind)) for kind, count in self._counts.items()]
 
 
 class OverlapWatch:
-    """Uses of a shared connection by threads."""
+    """Watch of a connection that several threads use, to find overlapping transactions."""
 
     def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:
         self._finder, self._add = finder, add
         self._first: _Use | None = None
+        """Statement that began the current transaction; None if it is not known."""
         self._open: list[_Overlap] = []
-        """Overlaps of the current transaction, and earlier ones that are not certain yet."""
+        """Overlaps in the current transaction, and earlier ones that are not certain yet."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
-        """Handle a statement that this thread is about to run; `frame` is that of a method of the library."""
+        """Handle a statement that this thread is about to run. `frame` is one of the library."""
         if not isinstance(sql, str) or not self._is_of_interest(sql, in_transaction=in_transaction):
             return
         use = _Use(get_ident(), self._finder.active_calls(frame), sql)
@@ -126,9 +129,9 @@ class OverlapWatch:
             overlap.end = overlap.end or use
 
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
-        """Return whether a statement can begin a transaction, or belong to an overlap.
+        """Return whether a statement may begin a transaction or belong to an overlap.
 
-        The search for the active calls of other statements would take twice as long as a short query.
+        If not, `note` skips the search for running functions: it takes twice as long as a short query.
         """
         if self._open:
             return True
@@ -138,7 +141,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether a statement runs while the thread that began the transaction is in that call."""
+        """Return whether a statement interrupts the call that began the transaction in another thread."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False
@@ -147,9 +150,9 @@ class OverlapWatch:
         return bool(calls.keys() & first.calls.keys()) and not waits_for_threads(frame)
 
     def _finish(self) -> None:
-        """Count the certain overlaps of transactions that have ended."""
+        """Count the overlaps in the last transaction, which has ended, if they are certain."""
         for overlap in self._open:
             if overlap.is_certain:
                 self._add(overlap)
-        # A thread that never comes back to the connection leaves an overlap that is not certain.
+        # The number of uncertain overlaps is limited: some threads never use the connection again.
         self._open = [overlap for overlap in self._open if not overlap.is_certain][-MAX_KINDS:]

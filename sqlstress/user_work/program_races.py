@@ -1,11 +1,14 @@
-"""Signs of races that show in all transactions of a program together, or between two of its files.
+"""Suspicions that need the calls of all transactions of a program, or two database files.
 
-- A decision on old data: a call checks a column of one table and then writes another table in a later
-  transaction, while another transaction reads that table and changes the column (a write skew).
-- A mixed view: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
+A call is one call of a user's transaction in the rehearsal, with the statements that it ran. A suspicion is a
+pair of statements of a call that race if another process writes in between. The kinds are:
+
+- SKEW, a decision on old data: a call tests a column of table A, and writes table B in a later transaction.
+  Another call reads table B and changes the column of table A. This is a write skew.
+- MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has a snapshot of its own, which begins with the first read of the file.
-- An expired lease: a call claims a row for a limited time, and later writes the row without a comparison that
-  shows whether the claim still holds.
+- EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
+  comparison that shows whether the claim still holds.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
 Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
@@ -33,7 +36,7 @@ Statements = Sequence[TracedStatement]
 
 
 class TracedProgram:
-    """Facts from the calls of all transactions of a program."""
+    """Suspicions that follow from the calls of all transactions of a program."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -50,7 +53,7 @@ class TracedProgram:
             changed = self._changed.get(statement.write.table) if statement.write else None
             if not statement.write or not changed:
                 continue
-            # A table that the call has written before may hold a lock or a claim of this call.
+            # Leave out tables that the call has written before: they may hold a lock or a claim of the call.
             written = {other.write.table for other in call[:index] if other.write}
             transaction = (other for other in call if other.transaction == statement.transaction)
             candidates = changed.keys() - written.union(*map(_used_tables, transaction))
@@ -87,7 +90,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, by table, the changes of other tables in the calls that read the table."""
+    """Return, by table, the columns of other tables that calls change which read the table."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -101,7 +104,7 @@ def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
 
 
 def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
-    """Return the pairs of files that a transaction writes."""
+    """Return the pairs of database files that are written in one transaction."""
     return {
         frozenset(pair)
         for call in calls
@@ -119,13 +122,17 @@ def _transactions(call: Statements) -> Iterable[list[TracedStatement]]:
 
 
 def _used_tables(statement: TracedStatement) -> set[Table]:
+    """Return the tables that a statement reads or writes."""
     return {*statement.reads} | ({statement.write.table} if statement.write else set())
 
 
 def _decides(
     query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
 ) -> bool:
-    """Return whether the source checks a column of `changed`, read by a query, before a statement runs."""
+    """Return whether a statement runs only if a condition on the result of a query is true.
+
+    The condition must test a column of `changed`: the columns of `table` that other calls change.
+    """
     read = query.reads.get(table, frozenset())
     if not read & changed:
         return False
@@ -140,7 +147,7 @@ def _decides(
 # Expired leases.
 
 _LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
-"""Pattern of a condition `column < value`, with the value."""
+"""Pattern of a condition such as `expires < 100`, with its column and value."""
 
 
 def _expired_leases(call: Statements) -> Iterator[Suspicion]:
@@ -158,7 +165,10 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 
 
 def _is_lease(claim: TracedStatement) -> bool:
-    """Return whether an UPDATE takes rows whose time limit is over, sets a later limit, and returns them."""
+    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
+
+    The user's code must notice whether it got the rows, by RETURNING or by the row count.
+    """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:
         return False
@@ -171,7 +181,7 @@ def _is_lease(claim: TracedStatement) -> bool:
 
 
 def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is a later time than a limit: a larger literal, or a sum with the limit."""
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
     try:
         return float(value) > float(limit)
     except ValueError:
@@ -180,7 +190,10 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether the transaction of a later write compares a column that the claim has set."""
+    """Return whether the transaction of a later write compares a column that the claim has set.
+
+    Such a comparison, for example of the owner, shows whether the claim still holds.
+    """
     assert claim.write
     columns = claim.write.sets - claim.write.computed
     return any(

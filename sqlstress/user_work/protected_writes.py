@@ -1,4 +1,6 @@
-"""Reasons why no other process can disturb a write of a call after an earlier query of the call.
+"""Reasons why no other process can interfere between a query and a later write of a call.
+
+A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons are:
 
 - Safe SQL: the write itself checks the state that it expects.
 - Repeated read: the transaction of the write reads the data again.
@@ -33,7 +35,7 @@ UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two p
 
 
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the transaction of a write has read the table before, so that it cannot change.
+    """Return whether the transaction of a write has read the table before.
 
     `earlier` has the call's statements before the write. For an UPDATE, the transaction must have read one of
     the columns that are set: a read of other columns only shows that the row exists.
@@ -84,19 +86,19 @@ def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return the keys of the rows that a write changes, removes or adds; empty if the rows are unknown."""
+    """Return the keys of the rows that a write changes, removes or adds; empty if unknown."""
     return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return the keys of the rows of a write, including rows of an INSERT whose keys existed before."""
+    """Return the keys of the rows of a write, with rows of an INSERT that existed before."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each statement of a call that claims a row with a wanted key, and the key."""
+    """Yield each claim, a write that succeeds in only one process, and its wanted key."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -145,7 +147,7 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 
 
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
-    """Return the locks that the call holds from a query to a write: claimed rows, and locked files.
+    """Return the locks held from a query to a write: claimed rows, and locked files.
 
     A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
     after the write.
@@ -168,7 +170,7 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
 
 
 def is_safe(write: Write) -> bool:
-    """Return whether the SQL of a write itself checks the state that it expects, as in compare-and-set."""
+    """Return whether the SQL of a write checks the state that it expects: compare-and-set."""
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
@@ -180,7 +182,7 @@ def is_safe(write: Write) -> bool:
 
 
 def is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows of a write: each of their keys has a new UUID."""
+    """Return whether no other process can make the rows: each key has a new UUID."""
     keys = changed_keys(write)
     return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
 

@@ -286,7 +286,7 @@ def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
 def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
     """Call a function and return the traced statements that it ran. Errors of the call are ignored."""
     process = os.getpid()
-    tracer.begins_call()
+    tracer.begin_call()
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:

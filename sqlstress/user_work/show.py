@@ -1,7 +1,8 @@
-"""Tables and findings in the report of experiments that run the user's own work.
+"""Report of experiments that run the user's own work: tables and findings.
 
-The main table has a row per number of processes. A second table shows latencies by kind of operation.
-Findings are sentences that follow from the results.
+The main table has a row per number of processes. A second table shows the latencies of each kind of
+operation. An operation is a whole transaction or, in SQL scripts, also one of its statements. A group has the
+runs that share a table; each run has the results of one case.
 """
 
 from __future__ import annotations
@@ -56,23 +57,23 @@ CHECKS_PASSED = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
-# Results of the checks.
+# Results of the user's checks, which are queries or functions that test the data.
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether a run used the user's checks, not only the store's own consistency check."""
+    """Return whether any of the user's checks tested the data after the load of a run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether any correct run of the group used the user's checks; True if no run was correct."""
+    """Return whether user's checks tested any correct run; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run as a cell; NO_CHECK if the run is correct, but the user gave no check."""
+    """Return the verdict of a run as a cell; NO_CHECK if it is correct without user's checks."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -86,10 +87,10 @@ def checked_legend(group: Group) -> Iterator[str]:
 
 
 def proved(group: Group) -> str:
-    """Return a phrase on the checks that the correct runs passed.
+    """Return a phrase on the checks that the group's correct runs passed.
 
-    The phrase names a store (such as SQLite) only if the store's own consistency check succeeded in all of
-    these runs.
+    The phrase names a database product, such as SQLite, only if the product's own consistency check succeeded
+    in all correct runs on this product.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {reported(run.case.driver).product for run in right if not run.verdict.is_sound}
@@ -102,34 +103,34 @@ def proved(group: Group) -> str:
     return f"{CHECKS_PASSED}{f', and {listing(stores)} {find} no error' if stores else ''}"
 
 
-# The table with one row per number of processes.
+# The main table of a group, with a row per number of processes.
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of whole operations, such as transactions, without the kinds of their statements."""
+    """Return the kinds of a run's operations, such as transactions, without single statements."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
 
 
 def _time(row: case_table.Row) -> str | None:
-    """Return the time that a fixed number of operations took (--ops), as a cell.
+    """Return the time that a fixed number of operations (--ops) took, as a table cell.
 
-    None if the run had a fixed duration, which is in the heading.
+    None if the run had a fixed duration instead, which the table's heading shows.
     """
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
 def _single_latency(row: case_table.Row) -> Latency | None:
-    """Return the latency of the operations; None if the run has several kinds of operations."""
+    """Return the latency of a run's operations; None if the run has several kinds of operations."""
     kinds = _operations_of(row.run)
     return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the content of a column: how often per second the database gave an answer, such as "busy".
+    """Return the function that makes cells with the rate of an SQLite error, per second.
 
-    `name` is the field of a trial with the count. The cell is None if the answer never came.
+    `name` is the field of a trial that counts the error, such as "busy". A cell is None without any error.
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -140,7 +141,7 @@ def _answers(name: str) -> case_table.Cell:
 
 
 def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's table. `failed` is the column of failed transactions."""
+    """Return the columns of a group's main table. `failed` is the column of failed transactions."""
     busy = "a lock was not available"
     snapshot = "a transaction cannot write because its snapshot is out of date"
     if any(run.case.server for run in group.runs):
@@ -170,18 +171,19 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
     )
 
 
-# The table with one row per kind of operation, for runs with several kinds.
+# The second table of a group, with a row per kind of operation, for runs with several kinds.
 
 
 @dataclass(frozen=True, slots=True)
 class KindRow(case_table.Row):
-    """Row for one kind of operation of a run."""
+    """Row of the second table, for one kind of operation of a run."""
 
     kind: str
     latency: Latency | None
-    """Latency of the kind; None if it has no operation.
+    """Latency of the kind of operation; None if no such operation ran.
 
-    At a fixed rate, whole operations are timed from their due time; all other latencies start with the call.
+    At a fixed rate, the latency of a whole operation starts at its due time. Any other latency starts with
+    the operation.
     """
 
 
@@ -201,15 +203,15 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind of operation, measured from its due times; None without a fixed rate."""
+    """Return the latency of a kind of operation from its due times; None without due times."""
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return the operations per second as a cell: the median over the valid trials.
+    """Return the operations of a kind per second, as a cell: the median over the valid trials.
 
-    None if there are none.
+    None if there are no valid trials.
     """
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
@@ -250,7 +252,7 @@ _KIND_COLUMNS: tuple[Column[KindRow], ...] = (
 )
 
 
-# Effects of waiting for locks: starvation, refused transactions, transactions given up.
+# Findings on effects of waiting for locks: starvation, refused transactions, failed transactions.
 
 
 _SAFE_AT_SERVER = (
@@ -259,18 +261,18 @@ _SAFE_AT_SERVER = (
 
 
 def isolation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding if checks failed at the server's weakest isolation level.
+    """Yield a finding if checks failed at the weakest isolation level of a database server.
 
-    That level, read committed, permits lost updates.
+    The weakest level, read committed, permits lost updates.
     """
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
 
 def _is_weakest(run: Run) -> bool:
-    """Return whether a run's transactions had the weakest isolation level of the server.
+    """Return whether a run used the weakest isolation level of a database server.
 
-    The effective level counts; if it is unknown, the requested level.
+    The level that the workers read back counts; the requested level counts if none was read back.
     """
     if not run.case.server:
         return False
@@ -279,11 +281,12 @@ def _is_weakest(run: Run) -> bool:
 
 
 def _fails(run: Run) -> bool:
+    """Return whether any of the user's checks of a run failed."""
     return any(check.name.startswith("checks ") and check.status == "failed" for check in run.verdict.checks)
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield the findings on refused transactions and on starvation in a group."""
+    """Yield the findings on refused transactions, uneven shares of the work, and long waits."""
     if group.case.server:
         yield from isolation_findings(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
@@ -300,7 +303,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return a sentence with a remedy for the longest wait for a lock; None if its cause is unknown.
+    """Return a remedy for the longest wait in `cases`; None if the cause is unknown.
 
     If a CPU quota stopped the processes, the remedy is a higher quota. If a program held the write lock for
     half of the longest wait or more, the remedy is shorter transactions.
@@ -317,7 +320,7 @@ def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on transactions that failed because of locks: number, time to failure, and remedy."""
+    """Yield a finding on transactions that failed because of locks, with a remedy."""
     count, cases = tally(group, lambda trial: trial.failed)
     if not count:
         return
@@ -345,9 +348,10 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def cure(time: FailureTime, *, reads_first: bool) -> str | None:
-    """Return a sentence with the remedy for failures with BUSY; None if the cause was not measured.
+    """Return a sentence with the remedy for failures with BUSY; None if the cause is unknown.
 
-    `reads_first` is whether a transaction that began DEFERRED was seen to read before it wrote.
+    `time` has the time until the failures. `reads_first` is whether the rehearsal has seen a DEFERRED
+    transaction read before its first write.
     """
     if time.timeout_ms is None:
         return None
@@ -364,13 +368,13 @@ READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not w
 """Cause and remedy of a failure with BUSY that no busy timeout prevents."""
 
 
-# Observations that the workers reported.
+# Observations ("sightings") that the workers reported.
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return the number of observations with a topic, by kind, the most frequent kind first.
+    """Return the number of observations on a topic, by kind, the most frequent kind first.
 
-    `kind` returns the kind of an observation.
+    `kind` is a function that returns the kind of an observation.
     """
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):
@@ -379,9 +383,9 @@ def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> di
 
 
 class UserPresenter(LoadShown):
-    """Base class of the presenters of user work, which make the tables and findings of a report.
+    """Base class of the presenters of user work: they make the tables and findings of a report.
 
-    A subclass describes the work of its processes by `work`.
+    A subclass overrides `work`, which describes what the processes of a case do.
     """
 
     topics: ClassVar[tuple[Topic, ...]] = (
@@ -407,7 +411,7 @@ class UserPresenter(LoadShown):
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
-        """Return a phrase that describes the work of the processes of a case; it begins a sentence."""
+        """Return a phrase on the work of the processes of a case, as the beginning of a sentence."""
         return case.workload
 
     def activity(self, group: Group) -> str:
@@ -445,17 +449,21 @@ class UserPresenter(LoadShown):
         }
 
 
-# Findings on suspicions: statements that may be a race. If a check failed, they are its probable cause.
+# Findings on suspicions: two statements that may be a race. If a check failed, they are the probable cause.
 
 
 CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
+"""Kinds of suspicions that findings show."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
 """Largest number of suspicions shown; the JSON report has all of them."""
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the suspicions of a group, and on transactions that the rehearsal did not examine."""
+    """Yield findings on suspicions, and on transactions that the rehearsal did not examine.
+
+    A rehearsal calls each transaction a few times, to examine its SQL statements.
+    """
     unexamined: dict[str, dict[str, None]] = {}
     for sighting in sightings(group, NOT_REHEARSED):
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
@@ -494,9 +502,9 @@ def _trait(suspicion: Sighting, name: str) -> str:
 
 
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion of each kind, transaction and table; these are the key.
+    """Return the first suspicion of each kind, transaction and table, which are its key.
 
-    Later ones are repetitions: all trials of a case report the suspicions of the same rehearsal.
+    Later suspicions are repetitions: all trials of a case report the suspicions of the same rehearsal.
     """
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):

@@ -1,4 +1,4 @@
-"""Worker's part of a trial with the user's own work: random operations by weight, each a function call."""
+"""Worker's part of a trial with the user's own work: random operations by weight."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 MAX_KINDS = 20
-"""Maximum number of kinds that are counted separately."""
+"""Maximum number of kinds of observations, or of failures, that are counted separately."""
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation as a worker sends it: the fields topic, what, count, example and traits of a Sighting."""
+"""Observation that a worker sends: topic, what, count, example and traits of a Sighting."""
 K = TypeVar("K")
 
 
@@ -27,12 +27,13 @@ class KindCounter(Generic[K]):
     """Counter of observations by kind, with the first example of each kind."""
 
     def __init__(self, others: K) -> None:
-        """`others` is the common kind of all observations after the first MAX_KINDS kinds."""
+        """Count all kinds after the first MAX_KINDS as the kind `others`."""
         self._others = others
         self.counts = Counter[K]()
         self.examples: dict[K, str] = {}
 
     def add(self, kind: K, example: str) -> None:
+        """Count an observation. `example` describes it."""
         if kind not in self.counts and len(self.counts) >= MAX_KINDS:
             kind = self._others
         self.counts[kind] += 1
@@ -44,9 +45,9 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window, the time in which operations count.
+    """Durations of failed operations that ended in the window, the measured time.
 
-    A chunk is a batch of operations; their begin and end times ("stamps") are known only after the chunk.
+    A worker runs operations in chunks. Their begin and end times ("stamps") are known when the chunk ends.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class FailureTimes:
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the failed operations of the chunk with these begin and end times."""
+        """Record the durations of the chunk's failed operations, by the chunk's times."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -79,10 +80,10 @@ class FailureTimes:
 
 
 class UserSource:
-    """Base class that draws the operations of a worker.
+    """Base class of the source of a worker's operations, which are drawn at random by weight.
 
-    A subclass sets `calls`, and implements `was_busy`: whether an exception means that a lock was not
-    released in time, so that the operation failed. Any other exception ends the worker.
+    A subclass sets `calls` and implements `was_busy`. An operation fails if its exception means that a lock
+    was not released in time. Any other exception ends the worker.
     """
 
     acknowledges = False
@@ -90,7 +91,7 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """Draw kinds by `weights`. `salt` is part of the random seed, so that trials of a case differ."""
+        """`weights` has the weights by kind of operation. `salt` makes trials of a case differ."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
@@ -101,11 +102,14 @@ class UserSource:
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Return an argument for each operation, by kind index in `picks`. The time is not measured."""
+        """Return an argument for each operation of a chunk, outside of the measured time.
+
+        `picks` has the index of each operation's kind.
+        """
         return picks
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether an operation failed because a lock was not released in time. If so, count it."""
+        """Return whether `error` means that a lock was not released in time. If so, count it."""
         raise NotImplementedError
 
     def busy_counts(self) -> tuple[int, int]:
@@ -116,7 +120,7 @@ class UserSource:
         return {}
 
     def close(self) -> None:
-        """Do nothing, because the end of the process closes everything."""
+        """Do nothing: connections and files are closed when the process ends."""
 
     def next_chunk(self, size: int) -> Chunk:
         picks = self.random.choices(self._kind_numbers, cum_weights=self._cumulative_weights, k=size)
@@ -138,7 +142,10 @@ class UserSource:
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed operations in a finished chunk. The data written is not known."""
+        """Record the durations of failed operations in a finished chunk.
+
+        `done` and `results` are not used: sqlstress does not know which data the user's code has written.
+        """
         self.failures.fold(stamps)
 
     def findings(self) -> Findings:

@@ -1,4 +1,4 @@
-"""Splitting of SQL files into statements, even with semicolons in strings, names, comments and triggers."""
+"""Splitting of SQL into statements, even with semicolons in strings, comments and triggers."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class Position(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """Statement without its semicolon and without preceding space and comments."""
+    """SQL statement of a file, without its semicolon and without space or comments before it."""
 
     text: str
     place: Position
     start: int
     """Offset of the statement's first character in the text that was split."""
     end: int
-    """Offset after the semicolon; after the last token if there is no semicolon."""
+    """Offset after the semicolon; if there is no semicolon, offset after the last token."""
     words: tuple[str, ...]
     """Keywords and unquoted names in lower case, without parameters."""
     parameters: tuple[Token, ...]
@@ -58,8 +58,8 @@ class Statement(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether the statement cannot write, as far as its words show."""
-        # REPLACE without INTO may be the function replace().
+        """Whether the statement only reads, as far as its words show."""
+        # The word REPLACE without INTO may be the function replace().
         writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
         with_only = self.verb == "with" and not writes
         return self.verb in _READS or with_only
@@ -71,7 +71,7 @@ class Statement(NamedTuple):
 
     @property
     def redefines(self) -> bool:
-        """Whether the statement may change the schema, or the format of the database file."""
+        """Whether the statement may change the schema or the format of the database file."""
         return self.verb in _DEFINE
 
     @property
@@ -96,14 +96,14 @@ def position_at(file: str, text: str, at: int) -> Position:
 
 
 def dialect_of(driver: str) -> Dialect:
-    """Return the SQL dialect of a driver's target: PostgreSQL's or SQLite's."""
+    """Return the SQL dialect of a driver's database engine: PostgreSQL's or SQLite's."""
     return POSTGRES if target_name(driver) == "postgres" else SQLITE
 
 
 def tokens(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Token]:
-    """Yield the tokens of a text, from offset `start` to `end`.
+    """Yield the SQL tokens of a text, from offset `start` to `end`.
 
     Raise UsageError, with the position in `file`, for an unclosed string or a NUL character.
     """
@@ -119,15 +119,16 @@ def tokens(
 def split_statements(
     file: str, text: str, start: int = 0, end: int | None = None, dialect: Dialect = SQLITE
 ) -> Iterator[Statement]:
-    """Yield the statements of a text; the last semicolon is optional.
+    """Yield the SQL statements of a text; the last semicolon is optional.
 
-    Raise UsageError, with the position, if the text cannot be split or a statement cannot run on the target.
+    Raise UsageError, with the position, if the text cannot be split, or if `dialect` is PostgreSQL's and a
+    statement must not run on the server.
     """
     place = Position(file, 1, 1)
     line_offset = 0
     for parts, comment, after in _split(tokens(file, text, start, end, dialect), dialect):
         begin, last = parts[0].start, parts[-1]
-        # Count the lines from the previous statement on, because a setup file may have a million lines.
+        # Count lines only from the previous statement on, because a setup file may have a million lines.
         line = place.line + text.count("\n", line_offset, begin)
         place, line_offset = Position(file, line, begin - text.rfind("\n", 0, begin)), begin
         stop = last.start + len(last.text)
@@ -141,7 +142,10 @@ def split_statements(
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield each statement's tokens, the comment before it, and the offset after its semicolon or 0."""
+    """Yield each statement's tokens, the comment before it, and the offset after its semicolon.
+
+    The offset is 0 if there is no semicolon.
+    """
     parts: list[Token] = []
     comment = ""
     for token in tokens:
@@ -158,7 +162,7 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens is inside a body, which ends with `; END`."""
+    """Return whether a semicolon after these tokens is in a trigger or function, before `; END`."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
@@ -168,7 +172,7 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# Refusal of SQL that is specific to SQLite, or would change more of a server than the trial's schema.
+# Refusal of SQL at PostgreSQL: SQL that only SQLite knows, or that would change more than the trial's schema.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}
@@ -183,7 +187,7 @@ _ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
 def _problems(statement: Statement) -> Iterator[str]:
-    """Yield the reasons why sqlstress does not send this statement to the user's server; none if it does."""
+    """Yield the reasons why sqlstress does not send a statement to a server."""
     verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
     if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"

@@ -1,11 +1,11 @@
-"""Suspicions: pairs of SQL statements of a call that race if another process writes in between.
+"""Suspicions: pairs of SQL statements that race if another process writes in between.
 
 A call is one call of a user's transaction in the rehearsal, with the statements that it ran. The main rule: a
 query reads a table, and a later write of the call uses the result. The query is outside of the transaction of
 the write, and that transaction does not read the table again. Between the two statements, another process may
 have written the table. A suspicion is not a proof.
 
-Such a write is recognised as safe in these cases:
+A write is recognised as safe in these cases:
 
 - The user's source code does not use the query's result for the write, as in a page that is shown.
 - SQLite computes the value itself: `SET n = n + 1`.
@@ -46,9 +46,10 @@ from sqlstress.user_work.traced_statements import (
 )
 
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
-"""Kinds of suspicions that the query is outside of the transaction of the write.
+"""Kinds of suspicions about a write that uses a query outside of the write's transaction.
 
-STALE: both concern the same table. STALE_COPY: the write stores a copy of the queried table, as in a cache.
+STALE: query and write use the same table. STALE_COPY: the write stores a copy of the queried table in another
+table, such as a cache.
 """
 DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
 """Kinds of suspicions that a transaction or connection is used in a wrong way.
@@ -57,14 +58,14 @@ DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the writ
 or threads share a transaction. FORKED: a forked process uses the connection of its parent.
 """
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
-"""Kinds of suspicions about a guard: a condition in the user's code, such as `if balance >= 10`.
+"""Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
 
 GUARDED: the guard uses a value from a query, and a later write changes the value (`SET n = n - 10`) without
 comparing it. By then the condition may be false. MAYBE_GUARDED: the source does not show if there is a guard.
 """
 
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
-"""Kinds of suspicions that need the calls of all transactions, or more than one table: see program_races."""
+"""Kinds of suspicions that need the calls of all transactions: see program_races."""
 
 DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
@@ -80,7 +81,7 @@ NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
-"""Pattern of statements that begin a DEFERRED transaction, which gets the write lock at its first write."""
+"""Pattern of statements that begin a DEFERRED transaction, without the write lock."""
 
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
@@ -116,7 +117,7 @@ class Suspicion(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Effect of a STALE race, such as DOUBLE_INSERT; empty for a lost update and for other kinds."""
+        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for a lost update."""
         write = self.then.write
         if self.code != STALE or not write:
             return ""
@@ -135,9 +136,9 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions of the kinds that a single call shows, sorted by kind.
+    """Yield the suspicions that the statements of a single call show, sorted by kind.
 
-    STALE_COPY needs all calls of the program, and so do the kinds of program_races.
+    Kinds that need the calls of all transactions are left out: STALE_COPY, and those in program_races.
     """
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
@@ -153,7 +154,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return (table, column) of the columns that UPDATEs only set to the value that the row already had."""
+    """Return each (table, column) that UPDATEs set only to the value that the row already had."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -181,12 +182,12 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
     return statements
 
 
-# STALE and GUARDED: a table is read outside of the transaction that writes it.
+# Suspicions of the kinds STALE and GUARDED: a table is read outside of the transaction that writes it.
 
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of the call's safe writes. A safe write notices whether another process wrote before it."""
+    """Indexes of safe writes: their SQL or transaction notices a change by another process."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -207,7 +208,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not is_own(call[:index], write):
-            # Prefer a query of the written row: the SQL of both ends with the same word, such as the key.
+            # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
@@ -215,10 +216,10 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield GUARDED and MAYBE_GUARDED suspicions: SQLite computes a value, as in `SET n = n - 1`.
+    """Yield suspicions about guards before writes such as `SET n = n - 1`.
 
-    The call has read the column outside of the transaction of the write. The write loses no update. But a
-    guard between query and write, such as `if n > 0`, may have used a value that is out of date.
+    A query outside of the write's transaction has read the column. The write loses no update. But a guard
+    between query and write, such as `if n > 0`, may have used a value that is out of date.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -246,9 +247,9 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets to `max` or `min` of the old value and another value.
+    """Return the columns that an UPDATE sets to `max` or `min` of the old and another value.
 
-    A guard on an old value does no harm before such a write: SQLite keeps the larger or smaller value anyway.
+    A condition on an old value does no harm before such a write: SQLite keeps the larger or smaller value.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -257,7 +258,7 @@ def _extremes(sql: str) -> frozenset[str]:
 
 
 def _may_read(query: TracedStatement, write: Write) -> bool:
-    """Return whether a query may have read a row that a write changes; True if any rows are unknown."""
+    """Return whether a query may have read a row that a write changes; True if unknown."""
     if query.rows is None or write.rows is None:
         return True
     keys = {key for row in query.rows for key in row}
@@ -265,9 +266,10 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return GUARDED or MAYBE_GUARDED for a query and a write (`statement`); None if there is no guard.
+    """Return GUARDED or MAYBE_GUARDED for a query and a write; None if there is no guard.
 
-    A guard counts if it uses one of `columns`, the columns whose new values SQLite computes.
+    A guard is a condition in the source, between query and write. It counts if it tests one of `columns`,
+    the columns whose new values SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -282,7 +284,7 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether `between`, a safe write between a query and a later write, used the query's result.
+    """Return whether a safe write between a query and a later write used the query's result.
 
     If so, the later write is no race: the safe write has noticed any change of the data since the query.
     """
@@ -298,12 +300,12 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the values or rows of a write may depend on the result of a query of its table."""
+    """Return whether the values or the rows of a write may depend on a query of the table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If one library call runs both the query and the DELETE, it returns the row, not the row count.
+        # If one library call runs both the query and the DELETE, its result is the row, not the row count.
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
@@ -317,11 +319,11 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
         # process has made from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # `keys` begins with the primary key, which cannot refuse a row if SQLite assigns the rowid.
+    # The first key is the primary key. It cannot refuse a row if SQLite assigns the rowid.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # If the INSERT ignores an existing key unnoticed, the key protects it only if the query searched for the
-    # key.
+    # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
+    # searched for this key.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(key in key_columns and key <= columns and key & searched for key in keys)
     decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
@@ -334,7 +336,7 @@ def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> 
 
 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return False if, by the user's source code, a write does not depend on a query's result; else True.
+    """Return False if the source shows that a write does not depend on a query; else True.
 
     A call that only shows the rows of a query, and then adds an unrelated row, loses nothing.
     """
@@ -347,7 +349,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether values that the user's code provides for a row may come from `columns` of a query."""
+    """Return whether values that the user's code provides may come from columns of a query."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
@@ -359,9 +361,10 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
 
 
 def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return the pairs (source, copy) of tables: a transaction writes the source and deletes from the copy.
+    """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    Such a DELETE shows that the copy is derived from the source, and is out of date after the write.
+    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
+    are out of date after the write.
     """
     pairs = set()
     for call in calls:
@@ -376,12 +379,16 @@ def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table
 
 
 def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield STALE_COPY suspicions. `pairs` has the tables (source, copy)."""
+    """Yield suspicions about writes of a copy, such as a cache, from old data.
+
+    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
+    tables (source, copy).
+    """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # If the transaction also reads or writes the source, the copy does not depend on the older query.
+            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
@@ -399,7 +406,7 @@ def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
     """First query of each transaction, by the transaction's number; None until it has read."""
     can_fail: set[int] = set()
-    """Numbers of the DEFERRED transactions without a write yet: the first write can fail to get the lock."""
+    """Numbers of DEFERRED transactions whose first write is still to come, and can fail."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

@@ -1,8 +1,8 @@
-"""Rows that a statement will write, and their new values.
+"""Rows that an SQL statement will read or write, and their new values.
 
-A query with the statement's condition finds the rows beforehand: `UPDATE job SET done = 1 WHERE id = 7`
-writes the rows of `SELECT id FROM job WHERE id = 7`. The rows of other forms, such as UPDATE ... FROM, are
-unknown.
+The tracer runs a query with the statement's condition before the statement runs: the UPDATE statement
+`UPDATE job SET done = 1 WHERE id = 7` will write the rows of `SELECT id FROM job WHERE id = 7`. For some
+statements, such as UPDATE ... FROM, the rows are unknown.
 """
 
 from __future__ import annotations
@@ -21,27 +21,29 @@ from typing import Any, NamedTuple
 from sqlstress.options.sql_text import SQLITE, Token
 
 KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
-"""Columns of a unique key, and the values of a row in these columns."""
+"""Key of a row: the columns of a unique key, and the row's values in these columns."""
 Row = frozenset[KeyValue]
-"""Row of a table, identified by all its unique keys and their values."""
+"""Row of a table, represented by the row's values in all unique keys."""
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
 """Function that runs a query and returns its rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows of a statement. If there are more, the rows count as unknown."""
+"""Maximum number of rows of a statement; more rows count as unknown."""
 _NOW_TOLERANCE_S = 5.0
+"""Maximum age of a time that counts as the current time, in seconds."""
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
-"""Pattern of a condition that compares a column with a text; it has a space after each token."""
+"""Pattern of a condition that compares a column with a text. A space must follow each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words with which a query may find rows that do not match one of its comparisons."""
+"""Words with which a query may find rows although one of its comparisons is false."""
 
 
 class WrittenTable:
     """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
+        """`keys` has the columns of each unique key. Without unique keys, the rowid is the key."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
@@ -52,10 +54,9 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return, by column that an UPDATE sets, whether all rows already have the new value, and that value.
+        """Return whether all rows of an UPDATE have the new value already, and the value, by column.
 
-        If the rows have several new values, the smallest is returned. Empty if the statement is not
-        understood.
+        If the rows get different values, the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -68,12 +69,12 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table, because the table's name is in its SQL."""
+        """Return whether a trigger may write the table, because its SQL contains the table's name."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the rows that an INSERT will add, and existing rows with equal keys; None if unknown."""
+        """Return the new rows of an INSERT, and its rows whose key already exists; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -97,7 +98,10 @@ class WrittenTable:
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
-        """Return all words, such as columns, in the CHECKs and in the triggers that may raise an error."""
+        """Return the words in the table's CHECKs, and in its triggers that may raise an error.
+
+        Columns whose values a CHECK or trigger can refuse are among these words.
+        """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
             f"SELECT type, sql FROM sqlite_master WHERE type IN ('table', 'trigger') AND {condition}"
@@ -105,7 +109,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return a set with the row that has this rowid; None if not known."""
+        """Return the row with the rowid `number`, in a set; None if not known."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -136,18 +140,19 @@ def is_now(value: object) -> bool:
         with suppress(ValueError):
             moment = datetime.fromisoformat(value)
             times = [moment.timestamp(), moment.replace(tzinfo=UTC).timestamp()]
-    return any(-0.5 <= time.time() - moment_s <= _NOW_TOLERANCE_S for moment_s in times)  # may be rounded up
+    # A time that was rounded up may be in the future by half a second.
+    return any(-0.5 <= time.time() - moment_s <= _NOW_TOLERANCE_S for moment_s in times)
 
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return the words after the WHERE of a query, among them the columns by which it searches."""
+    """Return all words after WHERE in a query, among them the columns of its conditions."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query seems to find only rows that contain one of these texts in a column."""
+    """Return whether a query seems to find only rows that contain one of `texts` in a column."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
@@ -165,10 +170,10 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the texts in conditions `column = 'value'` joined by AND. `tokens` begin after WHERE."""
+    """Yield the texts in conditions such as `name = 'Ann'` after WHERE, if AND joins them."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
-        if token.text == "(" and not condition:  # This parenthesis groups conditions.
+        if token.text == "(" and not condition:  # The parenthesis groups conditions.
             groups += 1
             continue
         if token.text == ")" and groups and not depth:
@@ -187,13 +192,13 @@ def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
 
 
 def may_ignore(sql: str) -> bool:
-    """Return whether a statement may skip its write by OR IGNORE or DO NOTHING."""
+    """Return whether a statement may skip its write without an error: OR IGNORE or DO NOTHING."""
     words = (_plain(token) for token in SQLITE.tokens(sql) if token.kind == "word")
     return any(pair in (("or", "ignore"), ("do", "nothing")) for pair in pairwise(words))
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return random bytes in the text formats that programs use: hexadecimal, base64, base32, UUID."""
+    """Return random bytes as the texts that programs use: hexadecimal, base64, base32, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
@@ -213,17 +218,17 @@ class ChangeParts(NamedTuple):
     """Parts of an UPDATE or DELETE."""
 
     before: str
-    """Text before the verb: WITH, or empty."""
+    """WITH clause before UPDATE or DELETE; empty if there is none."""
     table: str
     """Table name, with an alias if there is one."""
     condition: str
     """WHERE clause; empty if there is none."""
     sets: str
-    """Text between SET and the condition; empty for a DELETE."""
+    """Assignments between SET and the WHERE clause; empty for a DELETE."""
 
 
 def _single_table_source(sql: str) -> str:
-    """Return the text after FROM if a query returns each row of a single table; otherwise empty."""
+    """Return the text after FROM of a query of one table without grouping or LIMIT; else empty."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -234,7 +239,7 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words in the CHECKs of a table, or all words of a trigger that may raise an error."""
+    """Yield the words in a table's CHECK constraints, or in a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
@@ -250,7 +255,7 @@ def _refusing_words(kind: str, text: str) -> Iterator[str]:
 
 
 def parse_change(sql: str) -> ChangeParts | None:
-    """Return the parts of an UPDATE or DELETE; None for other statements, and for UPDATE ... FROM."""
+    """Return the parts of an UPDATE or DELETE; None for other statements and UPDATE ... FROM."""
     outer = _outer_words(sql)
     verb = _find_word(outer, "update", "delete")
     after = outer[outer.index(verb) :] if verb else []
@@ -264,7 +269,7 @@ def parse_change(sql: str) -> ChangeParts | None:
         sets = _find_word(after, "set")
         if not sets or _find_word(after[after.index(sets) :], "from"):
             return None
-        # In `UPDATE OR IGNORE t`, the table follows the third word.
+        # In `UPDATE OR IGNORE t`, the table's name follows the third word.
         name = after[2] if len(after) > 2 and _plain(after[1]) == "or" else name
         upto, begin = sets.start, sets.start + len(sets.text)
     return ChangeParts(
@@ -276,7 +281,7 @@ def parse_change(sql: str) -> ChangeParts | None:
 
 
 def parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression for each column of a SET clause; empty if it sets a list of columns at once."""
+    """Return the expression of each column in a SET clause; empty if it has a list of columns."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -288,7 +293,7 @@ def parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query for its rows; None if it is not understood."""
+    """Return the columns that an INSERT names, and a query for its rows; None if unclear."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")

@@ -1,4 +1,4 @@
-"""Traced SQL statements: facts that the rehearsal records about each statement of the user's code.
+"""Traced SQL statements: facts that the rehearsal records about each statement.
 
 The rehearsal calls each of the user's transactions, which are functions or SQL scripts, a few times without
 load. A call, in this and the other modules on suspicions, is one such call. Its trace has its SQL statements
@@ -39,7 +39,7 @@ class Write(NamedTuple):
     The user's code provides all other values.
     """
     wheres: frozenset[str] = frozenset()
-    """Columns of the table in the WHERE clause; for INSERT ... SELECT, the columns that it reads."""
+    """Columns of the table in the WHERE clause; for INSERT ... SELECT, the columns that are read."""
     keys: tuple[frozenset[str], ...] = ()
     """Columns of each unique key of the table; the primary key comes first."""
     kept: frozenset[str] = frozenset()
@@ -47,15 +47,15 @@ class Write(NamedTuple):
     counted: bool = False
     """Whether the user's code seems to read the row count, the number of written rows."""
     insists: bool = False
-    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
+    """Whether the code calls a library function that raises an error for a wrong row count."""
     unseen: bool = False
-    """Whether the user's code cannot notice that no row was written: no error, row count not read."""
+    """Whether the user's code cannot notice that no row was written."""
     rows: frozenset[Row] | None = None
     """Rows that the statement changes, removes or adds; None if not known."""
     existing: frozenset[Row] = frozenset()
-    """Rows of an INSERT whose keys existed in the table before; an OVERWRITE replaces those rows."""
+    """Rows of an INSERT whose keys existed in the table before."""
     numbered: bool = False
-    """Whether SQLite assigned the rowid of the new row, so that the primary key could not refuse the row."""
+    """Whether SQLite assigned the rowid of the new row: the primary key cannot refuse the row."""
     refused: frozenset[str] = frozenset()
     """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
 
@@ -85,7 +85,7 @@ class TracedStatement(NamedTuple):
     transaction: int = 0
     """Number of the statement's transaction; a statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction with whose snapshot the statement reads; 0 means its own transaction.
+    """Number of the transaction whose snapshot the statement reads; 0 means its own transaction.
 
     While a query has unfetched rows, later transactions of the connection still read its snapshot.
     """
@@ -102,19 +102,19 @@ class TracedStatement(NamedTuple):
     found: bool | None = None
     """Whether a query returned a row, or its EXISTS was true; None if not known."""
     seeks_drawn: bool = False
-    """Whether a query searches for a value that the call drew at random, so that no other call has it."""
+    """Whether a query searches for a value that the call drew at random: no other call has it."""
     summarises: bool = False
-    """Whether a query's result depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
+    """Whether a query depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
     counts: bool = False
     """Whether a query returns only a count or a sum, so that it does not give the key of a row."""
     forked: bool = False
-    """Whether a forked process ran the statement on a connection that it inherited from its parent."""
+    """Whether a forked process ran the statement on an inherited connection."""
     locks: frozenset[tuple[int, int, int]] = frozenset()
     """File locks that the process held: device, inode, and a number that is new for each locking."""
     rows: frozenset[Row] | None = None
     """Rows that a query reads; None if not known."""
     stack: tuple[StackEntry, ...] = ()
-    """Functions of the user that were running at the statement, outermost first; empty if not known."""
+    """Functions of the user that were running at the statement, outermost first."""
     script: ScriptUse | None = None
     """Variables of the SQL script that ran the statement; None if Python code ran it."""
 

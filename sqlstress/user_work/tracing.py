@@ -1,9 +1,11 @@
-"""Tracer: records the statements of this process, with the tables and columns that they read and write.
+"""Tracer: records the SQL statements of this process, and the columns that they use.
 
-SQLite's trace callback reports the SQL of each statement. The tracer then runs EXPLAIN with the SQL on that
-connection, which knows its views, temporary tables and functions. SQLite prepares the statement again, and
-reports each table and column to the authorizer callback. Queries are also run again, to see their first row.
-All this is slow, so it is not used in a measurement. Connections of sqlite3 and apsw are traced.
+A rehearsal calls the user's transactions without load; the trace of a call has the statements of the call.
+SQLite's trace callback reports the SQL of each statement before it runs. The tracer runs EXPLAIN with this
+SQL on the same connection, which knows its views, temporary tables and functions. So SQLite prepares the
+statement again, and reports each table and column to the authorizer callback. The tracer also runs each query
+itself, to see the first row. All this is slow, so no tracer runs in a measurement. Connections of sqlite3 and
+apsw are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -52,10 +54,13 @@ from sqlstress.user_work.traced_statements import (
 
 _MAX_SQL_CHARS = 300
 MAX_STATEMENTS = 200
-"""Maximum number of statements of a call that are examined; later statements are skipped."""
+"""Maximum number of recorded statements of a call; later statements are skipped."""
 
 Events = list[tuple[Any, ...]]
-"""Events of an authorizer: (action, table, column, database, trigger or view); the last is None if direct."""
+"""Events of an authorizer: (action, table, column, database, trigger or view).
+
+The action is a code such as SQLITE_READ. The last item is None if the statement itself makes the access.
+"""
 
 _ROWID = ("rowid", "oid", "_rowid_")
 _OVERWRITES = re.compile(r"\s*(insert\s+or\s+)?replace\b", re.IGNORECASE)
@@ -77,16 +82,17 @@ _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 class Tracer:
-    """Tracer of all connections that this process opens after `start`."""
+    """Tracer of the connections that this process opens after a call of `start`."""
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
-        """Statements of the current call, since the last `begins_call`."""
+        """Statements of the current call of a user's transaction, in order."""
         self.place = ""
-        """Position of the next statement, such as "a.sql:3", if the caller knows it. See `tells_lines_of`."""
+        """Position of the next statement of an SQL script, such as "a.sql:3". The worker sets it."""
         self.script: ScriptUse | None = None
-        """Variables of the next statement of a script. The caller sets it."""
+        """Variables of the next statement of an SQL script. The worker sets them."""
         self._frames: UserFrames | None = None
+        """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
         """Whether the trace of any connection has ended, because several threads used it at once."""
         self.numbers = count(1)
@@ -96,7 +102,7 @@ class Tracer:
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections from now on, and record the random values that the user's code draws."""
+        """Trace new connections from now on, and record random values that the user's code draws."""
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
@@ -106,59 +112,59 @@ class Tracer:
         """Stop recording random values. Connections stay traced."""
         self.draws.stop()
 
-    def begins_call(self) -> None:
-        """Forget the statements and random values of the last call."""
+    def begin_call(self) -> None:
+        """Begin a call of a transaction: forget the statements and random values of the last call."""
         self.call.clear()
         self.draws.texts.clear()
 
-    def tells_lines_of(self, folder: Path) -> None:
-        """Record the line of the user's code, below `folder`, that runs each statement."""
+    def find_lines_in(self, folder: Path) -> None:
+        """Record the line of each later statement, in the user's code below `folder`."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "sqlite3.connect/handle":
             # The connection cannot be used before `connect` has returned.
             call_soon(lambda: self._follow(args[0]))
-        self.files.hear(event, args)
+        self.files.handle_event(event, args)
 
     def _follow(self, connection: sqlite3.Connection) -> None:
-        followed = TracedConnection(self, connection)
-        connection.set_authorizer(followed.authorize)
-        # The authorizer ends with the trace: it waits for Python's lock, too, so it could deadlock.
-        Listener(connection, followed.begins, lambda: self._leave(connection), self._uses)
+        traced = TracedConnection(self, connection)
+        connection.set_authorizer(traced.authorize)
+        # If the trace ends, remove the authorizer, too: both wait for Python's lock, and could deadlock.
+        Listener(connection, traced.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
         self.is_shared = True
         connection.set_authorizer(None)
 
     def _follow_apsw(self, connection: Any) -> None:
-        followed = TracedConnection(self, connection)
-        connection.authorizer = followed.authorize
+        traced = TracedConnection(self, connection)
+        connection.authorizer = traced.authorize
 
         def begins(source: Any, sql: str, _: Any) -> bool:
-            # `source` is a cursor, or a connection that begins or commits as a context manager.
-            followed.begins(getattr(source, "expanded_sql", sql))
+            # `source` is a cursor; it is a connection if the connection is used as a context manager.
+            traced.begins(getattr(source, "expanded_sql", sql))
             return True
 
         connection.exec_trace = begins
 
     def call_site(self) -> CallSite:
-        """Return the position in the user's code that runs the current statement."""
+        """Return the position in the user's code or SQL script that runs the current statement."""
         return self._frames.call_site() if self._frames else CallSite(self.place)
 
 
 class ForkReports:
-    """Pipe for reports from forked processes about the statements that they run on our connections."""
+    """Pipe for the statements that forked processes run on inherited connections."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
 
-    def tell(self, sql: str, at: str) -> None:
-        """Report a statement, and the line that runs it, to the parent. Call it in a forked process."""
+    def send(self, sql: str, at: str) -> None:
+        """Send a statement, and the line that runs it, to the parent. Call it in a forked process."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def drain(self) -> list[TracedStatement]:
-        """Return the statements that forked processes have reported since the last call of `drain`."""
+        """Return the statements that forked processes have sent since the last call of `drain`."""
         data = b""
         while multiprocessing.connection.wait([self._reader], 0) if sys.platform != "win32" else False:
             data += os.read(self._reader, 1 << 16)
@@ -177,8 +183,11 @@ class FileLocks:
         """Locks by file descriptor: device, inode, and a number that is new for each locking."""
         self._lock_count = 0
 
-    def hear(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record a lock or unlock before its call, which will succeed: no other process uses the files."""
+    def handle_event(self, event: str, args: tuple[Any, ...]) -> None:
+        """Record a lock or unlock, which Python announces before the system call.
+
+        The system call will succeed, because no other process uses the files of a rehearsal.
+        """
         if event not in (*self._UNIX, self._WINDOWS):
             return
         descriptor = args[0]  # The event has the descriptor, even if the code passed a file object.
@@ -190,7 +199,7 @@ class FileLocks:
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held_locks(self) -> frozenset[tuple[int, int, int]]:
-        """Return the locks that this process holds now. Locks of files that were closed are left out."""
+        """Return the locks that this process holds now, without locks of files that it has closed."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
@@ -207,16 +216,21 @@ class RandomValues:
     """Random values that a call draws from the operating system: by os.urandom, secrets or uuid4."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Lengths in bytes of recorded values: shorter ones may repeat by chance, longer ones are ignored."""
+    """Minimum and maximum length of recorded values, in bytes: short values may repeat by chance."""
     _MOST = 10_000
+    """Maximum number of recorded values, in all text formats."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
         self.texts: deque[str] = deque(maxlen=self._MOST)
+        """Drawn values of the current call, in each text format that programs use."""
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace the functions that draw values. Code that imported one earlier keeps the original."""
+        """Replace os.urandom, and its copy in random, by a function that records the values.
+
+        Code that has already imported a function by name keeps the original.
+        """
         for module, name in self._FUNCTIONS:
             setattr(module, name, self._record)
 
@@ -232,42 +246,45 @@ class RandomValues:
 
 
 class TracedConnection:
-    """Connection whose statements are recorded in the call of the tracer."""
+    """Connection whose statements are added to the tracer's trace."""
 
     def __init__(self, tracer: Tracer, connection: Any) -> None:
-        """`connection` is of sqlite3 or of apsw."""
+        """`connection` is a connection of sqlite3 or apsw."""
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
+        """Authorizer events of the statement that EXPLAIN prepares."""
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement, to keep its authorizer events and not trace it."""
+        """Whether the tracer itself runs a statement, which must not be traced."""
         self._transaction = self._snapshot = 0
+        """Numbers of the current transaction, and of the transaction whose snapshot is read."""
         self._files: dict[str, str] = {}
         """Path of each database of the connection, by its name, such as "main"."""
         self._in_wal = False
         """Whether all databases of the connection are in WAL mode."""
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
+        """Columns of the unique keys of each table, by table name; see `_keys_of`."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT, whose row gets its rowid from SQLite, and `_insert_state` before the INSERT ran."""
+        """Last INSERT that gets a rowid from SQLite, and `_insert_state` before the INSERT."""
         self._pid = os.getpid()
         self._task: Any = None
-        """Task that waited for the last statement, which another thread ran; None if there is none."""
-        self._who = 0
-        """Number of the task or thread that ran the last statement."""
+        """Asyncio task that waited for the last statement, if another thread ran it; else None."""
+        self._runner = 0
+        """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Allow, and record, an access that SQLite reports while it prepares a statement."""
+        """Allow an access, and record it if the tracer runs the statement."""
         if self._runs_ours:
             self._events.append(event)
         return 0
 
     def begins(self, sql: str) -> None:
-        """Examine a statement that is about to run, and add it to the tracer's call."""
+        """Add a statement that is about to run to the tracer's trace, with facts about it."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
-            return  # The statement is the tracer's own, or that of a trigger.
+            return  # The tracer itself, or a trigger, runs the statement.
         if os.getpid() != self._pid:
-            self._tracer.forks.tell(sql, self._tracer.call_site().at)
+            self._tracer.forks.send(sql, self._tracer.call_site().at)
             return
         begins_transaction = not self._connection.in_transaction
         if begins_transaction:
@@ -284,7 +301,7 @@ class TracedConnection:
             self._tracer.call.append(statement)
             if statement.write and statement.write.kind == INSERT and not statement.write.rows:
                 self._pending_insert = statement, self._insert_state()
-        except Exception:  # Of sqlite3 or apsw: EXPLAIN failed, so the statement is skipped.
+        except Exception:  # An error of sqlite3 or apsw: EXPLAIN failed, so the statement is skipped.
             return
         finally:
             self._runs_ours = False
@@ -292,16 +309,17 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        If the last task of the transaction has ended, the new task continues its work: asyncio.wait_for makes
-        a task for each statement.
+        A task that follows an ended task in one transaction counts as the same runner, because
+        asyncio.wait_for makes a new task for each statement.
         """
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())
         if begins_transaction or not continues:
-            self._who = id(task) if task else runner_id()
+            self._runner = id(task) if task else runner_id()
         self._task = task or (None if begins_transaction else self._task)
 
     def _statement(self, sql: str) -> TracedStatement:
+        """Return the facts about a statement that is about to run."""
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.call_site()
         statement = partial(
@@ -311,7 +329,7 @@ class TracedConnection:
             spot=spot.number,
             transaction=self._transaction,
             snapshot=self._snapshot,
-            runner=self._who,
+            runner=self._runner,
             in_background=is_background_thread(),
             locks=self._tracer.files.held_locks(),
             stack=spot.stack,
@@ -345,24 +363,24 @@ class TracedConnection:
         return rows(self._connection, sql, most=most)
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if not known, or if it reads several tables."""
+        """Return the rows that a query reads; None if unknown, or if it reads several tables."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
-        with suppress(Exception):  # Of sqlite3 or apsw: the query was not understood.
+        with suppress(Exception):  # An error of sqlite3 or apsw: the query was not understood.
             return self._target(name).queried(sql)
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether the connection has an open query, during which SQLite refuses a checkpoint."""
+        """Return whether the connection has an open query: if so, SQLite refuses a checkpoint."""
         try:
             self._rows("PRAGMA main.wal_checkpoint(noop)")
-        except Exception as error:  # Of sqlite3 or apsw.
+        except Exception as error:  # An error of sqlite3 or apsw.
             return "table is locked" in str(error)
         return False
 
     def _complete_insert(self) -> None:
-        """Add the rowid that SQLite assigned to the last INSERT, which has run by now."""
+        """Record the rowid that SQLite assigned to the row of the last INSERT, which has run."""
         pending, self._pending_insert = self._pending_insert, None
         call = self._tracer.call
         if not pending or pending[0] not in call or (state := self._insert_state()) == pending[1]:
@@ -374,7 +392,7 @@ class TracedConnection:
             call[call.index(statement)] = statement._replace(write=write)
 
     def _insert_state(self) -> tuple[int, int]:
-        """Return the rowid of the last inserted row, and the number of rows that the connection changed."""
+        """Return the last inserted rowid, and the number of rows that the connection has changed."""
         ((number, changes),) = self._rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
@@ -382,7 +400,8 @@ class TracedConnection:
         return WrittenTable(table, self._keys_of(table), self._rows)
 
     def _explain(self, sql: str) -> Events:
-        # Cached by SQL: only preparing causes events, and a library with a statement cache prepares once.
+        # The events are cached by SQL: SQLite sends events only when it prepares the EXPLAIN, and a library
+        # with a statement cache prepares it only once.
         if sql not in self._events_by_sql:
             self._events.clear()
             self._rows(f"EXPLAIN {sql}", 1)
@@ -394,10 +413,10 @@ class TracedConnection:
         return any(row) if row and _EXISTS.search(sql) else row is not None
 
     def _shows_first_rows(self, sql: str) -> bool:
-        """Return whether ORDER BY or LIMIT seems to hide rows of a query.
+        """Return whether a query seems to return only the first rows, by ORDER BY or LIMIT.
 
-        A LIMIT that is not reached does not count: `get` of an ORM uses LIMIT 2 to see that the row is
-        unique.
+        A LIMIT larger than the number of rows does not count: an ORM's `get` uses LIMIT 2 to test that a row
+        is unique.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
@@ -406,14 +425,14 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return the statement's own write, without writes of triggers; None if there is none."""
+        """Return a statement's effect on the table that it names; None if there is none."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
             return None
         kind, table = _WRITES[first[0]], self._table(first[1], first[3])
-        # For each column that is set, SQLite first reports the columns in its value, then the column itself.
-        # The columns in the WHERE come at the end.
+        # For each column that is set, SQLite first reports the columns in the new value, then the column
+        # itself. The columns in the WHERE clause come at the end.
         sets = [n for n, event in enumerate(events) if event[0] == sqlite3.SQLITE_UPDATE and event in direct]
         last = sets[-1] if sets else -1
         columns = [
@@ -430,12 +449,13 @@ class TracedConnection:
         in_keys = frozenset[str]().union(*keys)
         if kind == INSERT:
             kind = OVERWRITE if sets or _OVERWRITES.match(sql) or self._replaces(first[1], sql) else INSERT
-            # SQLite reads the columns of keys to detect a conflict.
+            # Ignore the columns of keys: SQLite reads them to detect a conflict.
             columns = [(n, column) for n, column in columns if column not in in_keys]
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # `CASE WHEN id = ? THEN ?` reads a column of a key, but does not compute the value from it.
+            # Columns of keys do not count: `CASE WHEN id = ? THEN ?` reads the key id, but SQLite does not
+            # compute the value from it.
             if any(
                 previous < n < position
                 for n, column in columns
@@ -448,18 +468,19 @@ class TracedConnection:
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
         for refine in (self._with_rows, self._with_values, self._with_checks):
-            with suppress(Exception):  # Of sqlite3 or apsw: the statement was not understood.
+            with suppress(Exception):  # An error of sqlite3 or apsw: the statement was not understood.
                 write = refine(write, sql)
         return write
 
     def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether a table's schema makes a plain INSERT replace a row with the same key."""
+        """Return whether a plain INSERT replaces a row with the same key, due to the table's schema."""
         if _INSERTS_OR.search(sql):
             return False
         query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
         return any(_REPLACING.search(text) for (text,) in self._rows(query))
 
     def _with_rows(self, write: Write, sql: str) -> Write:
+        """Return a copy of a write with `rows` and `existing` set."""
         target = self._target(write.table[1])
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
@@ -467,6 +488,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
+        """Return a copy of an UPDATE with `kept` set, and without current times in `sets`."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -478,12 +500,13 @@ class TracedConnection:
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
 
     def _with_checks(self, write: Write, sql: str) -> Write:
+        """Return a copy of a write with `refused` set."""
         if write.kind not in (UPDATE, OVERWRITE) or not write.computed:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
     def _table(self, name: str, database: str | None) -> Table:
-        """Return a table of a database of the connection: "main", or the name of an attached file."""
+        """Return the file and name of a table in `database`, which is "main" or an attached database."""
         label = database or "main"
         if label not in self._files:
             databases = self._rows("PRAGMA database_list")
@@ -494,7 +517,7 @@ class TracedConnection:
         return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of each unique key. The primary key comes first; empty if there is none."""
+        """Return the columns of each unique key of a table, first the primary key or an empty set."""
         if table not in self._keys:
             columns = self._rows(f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk")
             indexes = self._rows(
@@ -510,17 +533,18 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether a table is the user's, and other connections can see it, too: it is not temporary."""
+    """Return whether a table belongs to the user and is visible to other connections."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
 def _compares_part_of(sql: str, column: str) -> bool:
-    """Return whether the WHERE seems to compare only a part of a JSON document in the column."""
+    """Return whether WHERE seems to compare only a part of a JSON document in a column."""
     where = sql[max(sql.lower().rfind("where"), 0) :]
     name = rf"[\"`\[]?\b{re.escape(column)}\b[\"`\]]?"
     return bool(re.search(rf"json_extract\s*\(\s*{name}|{name}\s*->", where, re.IGNORECASE))
 
 
 def _column(name: str | None) -> str:
+    """Return a column name in lower case, and "rowid" for all names of the rowid."""
     lower = (name or "").lower()
     return "rowid" if lower in _ROWID else lower

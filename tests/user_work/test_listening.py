@@ -43,7 +43,7 @@ def work(connection):
 exec(sys.argv[1])
 found = []
 for _ in range(int(sys.argv[2])):
-    tracer.begins_call()
+    tracer.begin_call()
     call()
     found.append(len(tracer.call))
 faulthandler.cancel_dump_traceback_later()

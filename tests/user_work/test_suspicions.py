@@ -44,7 +44,7 @@ from sqlstress.user_work.suspicions import LOST_DATA, NOTES_ONLY
 from sqlstress.user_work.tracing import Tracer
 tracer = Tracer()
 tracer.start()
-tracer.tells_lines_of(Path("ROOT/tests/user_work"))
+tracer.find_lines_in(Path("ROOT/tests/user_work"))
 from tests.user_work.MODULE import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}

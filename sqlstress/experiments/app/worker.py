@@ -270,7 +270,7 @@ def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 
     spec, directions = case.spec, place.directions()
-    tracer.tells_lines_of(Path(spec.file).parent)
+    tracer.find_lines_in(Path(spec.file).parent)
     allow_others = spec.allow_other_files
     prepare(directions, spec.data.database, f"{case.seed}:rehearsal", allow_others=allow_others)
     declarations = import_declarations(spec.file)
