@@ -162,7 +162,10 @@ class History:
         return self.recorder.caller(sys._getframe(2))
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Handle the end of a successful statement outside of a transaction, or while `is_new`."""
+        """Handle the end of a successful statement.
+
+        Call it for statements outside of a transaction, and for all statements while `is_new`.
+        """
         sql, was_open, _, begun, ended = step
         if self.is_new:
             self._end_first(sql, ended - begun)

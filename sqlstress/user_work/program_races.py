@@ -90,7 +90,10 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, by table, the columns of other tables that calls change which read the table."""
+    """Return, for each table, the changes of other tables by its readers.
+
+    A reader of a table is a call with a query of the table. Only UPDATEs count.
+    """
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]

@@ -406,7 +406,7 @@ def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
     """First query of each transaction, by the transaction's number; None until it has read."""
     can_fail: set[int] = set()
-    """Numbers of DEFERRED transactions whose first write is still to come, and can fail."""
+    """Numbers of DEFERRED transactions that have not written yet: their first write can fail."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

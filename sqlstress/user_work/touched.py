@@ -54,9 +54,10 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return whether all rows of an UPDATE have the new value already, and the value, by column.
+        """Return the values that an UPDATE will set, by column.
 
-        If the rows get different values, the smallest is returned. Empty if the statement is not understood.
+        Each item is (whether all rows already have the value, the value). If the rows get different values,
+        the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
