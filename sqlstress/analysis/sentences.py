@@ -573,6 +573,26 @@ _SUSPICIONS = {
         " Compare the claim's owner or time in the WHERE of the write, look at its row count, and do the work"
         " in the transaction of that write."
     ),
+    "unread-row-count": (
+        "{cause} of work done twice: the UPDATE of {name} changes no row of {table} if another process was "
+        "first, and the code does not read its row count. {steps} Continue only if the row count is 1, or "
+        "use UPDATE ... RETURNING."
+    ),
+    "time-in-seconds": (
+        "{cause} of a lost update: {name} compares a time in whole seconds to see whether {table} has "
+        "changed. {steps} Two changes within a second have the same time. Compare a number instead: SET "
+        "version = version + 1 ... WHERE version = ?."
+    ),
+    "last-row": (
+        "{cause} of mixed rows: {name} takes the last row of {table} for the row that it has inserted. "
+        "{steps} In between, another process can insert a row. Use the cursor's lastrowid, or INSERT ... "
+        "RETURNING."
+    ),
+    "reused-id": (
+        "{cause} of lost rows: {name} stores the id of a row of {table}, and deletes the row. {steps} SQLite "
+        "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
+        "AUTOINCREMENT, or store a unique value."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."

@@ -40,6 +40,7 @@ from sqlstress.user_work.suspicions import (
 )
 from sqlstress.user_work.traced_statements import TracedStatement
 from sqlstress.user_work.tracing import Tracer
+from sqlstress.user_work.weak_checks import id_reusing_tables, weak_checks
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -302,6 +303,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     """
     all_calls = [call for calls in traced.values() for call in calls]
     pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), TracedProgram(all_calls)
+    reusing = id_reusing_tables(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
@@ -312,6 +314,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                     *suspicions(without(columns, call)),
                     *stale_copies(call, pairs),
                     *program.suspicions(call),
+                    *weak_checks(call, reusing),
                 )
             }
             for key, suspicion in call_suspicions.items():

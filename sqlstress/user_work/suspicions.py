@@ -67,6 +67,10 @@ comparing it. By then the condition may be false. MAYBE_GUARDED: the source does
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
 """Kinds of suspicions that need the calls of all transactions: see program_races."""
 
+UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
+LAST_ROW, REUSED_ID = "last-row", "reused-id"
+"""Kinds of suspicions about checks that do not protect: see weak_checks."""
+
 DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
@@ -75,7 +79,10 @@ old data, such as a count. CLAIM: two processes take a row that both have found 
 processes use a row, and both delete it afterwards.
 """
 
-LOST_DATA = (STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED)
+LOST_DATA = (
+    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID),
+)
 """Kinds of suspicions about races that can lose data, such as an update."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
