@@ -63,7 +63,7 @@ def weak_checks(call: Statements, reusing: set[Table]) -> Iterator[Suspicion]:
 
 
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
-    """Return the query whose result a compare-and-set UPDATE compares; None if the write is none.
+    """Return the query whose result a compare-and-set UPDATE compares; None for other writes.
 
     The query is outside of the transaction of the UPDATE.
     """
