@@ -338,6 +338,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 "then": _line(suspicion.then.sql),
                 "then_at": suspicion.then.at,
                 "effect": suspicion.effect,
+                **({"late": "yes"} if suspicion.begins_late else {}),
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)

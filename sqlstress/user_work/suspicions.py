@@ -34,7 +34,7 @@ from sqlstress.user_work.protected_writes import (
     reads_inside,
     renews_token,
 )
-from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.touched import conditions, parse_change, parse_sets, searches_range
 from sqlstress.user_work.traced_statements import (
     DELETE,
     INSERT,
@@ -71,10 +71,12 @@ UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 """Kinds of suspicions about checks that do not protect: see weak_checks."""
 
-DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
+DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
+CLAIM, USE = "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
-DOUBLE_INSERT: two processes insert a row, after both have found none. OLD_INSERT: the inserted row depends on
+DOUBLE_INSERT: two processes insert a row, after both have found none. RANGE_INSERT: they have searched for a
+range, so that no unique key can refuse the second row. OLD_INSERT: the inserted row depends on
 old data, such as a count. CLAIM: two processes take a row that both have found by its state. USE: two
 processes use a row, and both delete it afterwards.
 """
@@ -115,6 +117,8 @@ class Suspicion(NamedTuple):
 
     If every call of the transaction holds the same lock, there is no race.
     """
+    begins_late: bool = False
+    """Whether Python's sqlite3 itself began the transaction of `then`, just before the write."""
 
     @property
     def is_in_else(self) -> bool:
@@ -129,7 +133,9 @@ class Suspicion(NamedTuple):
         if self.code != STALE or not write:
             return ""
         if write.kind == INSERT:
-            return DOUBLE_INSERT if self.first.found is False else OLD_INSERT
+            if self.first.found is not False:
+                return OLD_INSERT
+            return RANGE_INSERT if searches_range(self.first.sql) else DOUBLE_INSERT
         if write.kind == DELETE:
             return USE
         _, _, where = self.first.sql.lower().partition("where")
@@ -219,7 +225,17 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
-            yield Suspicion(STALE, write.table[1], first, statement, locks)
+            late = any(_is_implicit_begin(other, statement) for other in call[:index])
+            yield Suspicion(STALE, write.table[1], first, statement, locks, late)
+
+
+def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
+    """Return whether the library began the transaction of a write in the call that runs the write."""
+    return begin.sql.strip().upper() == "BEGIN" and (begin.transaction, begin.at, begin.spot) == (
+        write.transaction,
+        write.at,
+        write.spot,
+    )
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
