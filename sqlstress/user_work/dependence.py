@@ -90,8 +90,11 @@ def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]]
     kind, callee = ROW, None
     for entry in reversed(stack):
         flow = _WideFlow(entry, kind, names, by_rows)
-        is_seen = callee is None or flow.calls(entry.line, callee)
-        if not is_seen and not flow.reads_property(entry.line, callee, kind):
+        if (
+            callee
+            and not flow.calls(entry.line, callee)
+            and not flow.reads_property(entry.line, callee, kind)
+        ):
             return True  # The source does not show the call: an operator or a library calls the function.
         if flow.escapes() or flow.leaves_by_error():
             return True

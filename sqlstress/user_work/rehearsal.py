@@ -32,8 +32,6 @@ from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
-    copies,
-    stale_copies,
     suspicions,
     unchanged_columns,
     without,
@@ -302,7 +300,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     holds the same lock around the two statements.
     """
     all_calls = [call for calls in traced.values() for call in calls]
-    pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), TracedProgram(all_calls)
+    columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)
     reusing = id_reusing_tables(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
@@ -312,7 +310,6 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 suspicion.key: suspicion
                 for suspicion in (
                     *suspicions(without(columns, call)),
-                    *stale_copies(call, pairs),
                     *program.suspicions(call),
                     *weak_checks(call, reusing),
                 )

@@ -151,7 +151,7 @@ class Suspicion(NamedTuple):
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield the suspicions that the statements of a single call show, sorted by kind.
 
-    Kinds that need the calls of all transactions are left out: STALE_COPY, and those in program_races.
+    Kinds that need the calls of all transactions are left out: see program_races.
     """
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
@@ -377,49 +377,6 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
-
-
-# STALE_COPY. A copy is a table that is derived from a source table, such as a cache or a summary. A call
-# reads the source outside of the transaction that writes the copy.
-
-
-def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return the pairs (source, copy) of tables, such as a table and its cache.
-
-    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
-    are out of date after the write.
-    """
-    pairs = set()
-    for call in calls:
-        writes = [(statement.transaction, statement.write) for statement in call if statement.write]
-        pairs |= {
-            (source.table, copy.table)
-            for transaction, copy in writes
-            for other, source in writes
-            if transaction == other and copy.kind == DELETE != source.kind and source.table != copy.table
-        }
-    return pairs
-
-
-def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield suspicions about writes of a copy, such as a cache, from old data.
-
-    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
-    tables (source, copy).
-    """
-    for index, statement in enumerate(call):
-        if not statement.write or statement.write.kind == DELETE:
-            continue
-        for source in (source for source, copy in pairs if copy == statement.write.table):
-            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
-            inside = any(
-                other.transaction == statement.transaction
-                and (source in other.reads or (other.write and other.write.table == source))
-                for other in call
-            )
-            queries = [query for query in call[:index] if source in query.reads and query.write is None]
-            if queries and not inside:
-                yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
 # DEFERRED, MIXED and FORKED: a transaction or connection is used in a wrong way.

@@ -1,12 +1,15 @@
 """Checks in a call that do not protect it, although they look as if they did.
 
-- An unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was
-  first, and the call goes on, because it does not read the row count.
-- A time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes within
-  a second have the same time.
-- The last row: a call reads max(id) after its INSERT has committed, and may get the row of another process.
-- A reused id: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
-  which then looks like a row that is already known.
+- UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
+  process was first. The call goes on, because it does not read the row count.
+- SECONDS, a time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes
+  within a second have the same time.
+- LAST_ROW, the last row: a call reads max(id) after its INSERT has committed, and may get the row of another
+  process.
+- REUSED_ID, a reused id: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a
+  later row, which then looks like a row that is already known.
+- EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
+  comparison that shows whether the claim still holds.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html
 """
@@ -18,7 +21,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlstress.user_work.dependence import may_depend
 from sqlstress.user_work.protected_writes import changed_keys, is_new, knows_it_wrote
-from sqlstress.user_work.suspicions import LAST_ROW, REUSED_ID, SECONDS, UNREAD_COUNT, Suspicion
+from sqlstress.user_work.suspicions import (
+    EXPIRED,
+    LAST_ROW,
+    REUSED_ID,
+    SECONDS,
+    UNREAD_COUNT,
+    Suspicion,
+)
 from sqlstress.user_work.touched import conditions, may_ignore, parse_change, parse_sets
 from sqlstress.user_work.traced_statements import DELETE, INSERT, UPDATE, Table, TracedStatement, Write
 
@@ -60,6 +70,7 @@ def weak_checks(call: Statements, reusing: set[Table]) -> Iterator[Suspicion]:
             yield Suspicion(LAST_ROW, write.table[1], statement, query)
         if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
             yield Suspicion(REUSED_ID, write.table[1], insert, statement)
+    yield from _expired_leases(call)
 
 
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
@@ -138,3 +149,66 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
         ),
         None,
     )
+
+
+# Expired leases.
+
+_LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
+"""Pattern of a condition such as `expires < 100`, with its column and value."""
+
+
+def _expired_leases(call: Statements) -> Iterator[Suspicion]:
+    for index, claim in enumerate(call):
+        if not (claim.write and claim.write.rows and _is_lease(claim)):
+            continue
+        names = {name for row in claim.write.rows for name in row}
+        for later in call[index + 1 :]:
+            if later.transaction != claim.transaction and later.write and later.write.rows:
+                is_claimed = any(name in names for row in later.write.rows for name in row)
+                is_change = later.write.kind in (UPDATE, DELETE) and later.write.table == claim.write.table
+                if is_claimed and is_change and not _compares_claim(call, claim, later):
+                    yield Suspicion(EXPIRED, claim.write.table[1], claim, later)
+                    break
+
+
+def _is_lease(claim: TracedStatement) -> bool:
+    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
+
+    The user's code must notice whether it got the rows, by RETURNING or by the row count.
+    """
+    write, change = claim.write, parse_change(claim.sql)
+    if not write or not change or write.kind != UPDATE or write.unseen:
+        return False
+    values = parse_sets(change.sets)
+    limits = ((column.lower(), limit) for column, limit in _LIMIT.findall(change.condition))
+    return any(
+        column in values and column in write.wheres and _is_later(values[column].strip(), limit)
+        for column, limit in limits
+    )
+
+
+def _is_later(value: str, limit: str) -> bool:
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
+    try:
+        return float(value) > float(limit)
+    except ValueError:
+        are_texts = value[:1] == limit[:1] == "'"
+        return value > limit if are_texts else value != limit and value.startswith(limit)
+
+
+def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
+    """Return whether the transaction of a later write compares a column that the claim has set.
+
+    Such a comparison, for example of the owner, shows whether the claim still holds.
+    """
+    assert claim.write
+    columns = claim.write.sets - claim.write.computed
+    return any(
+        columns & (other.write.wheres if other.write else conditions(other.sql))
+        for other in call
+        if other.transaction == later.transaction and _concerns(other, claim.write.table)
+    )
+
+
+def _concerns(statement: TracedStatement, table: Table) -> bool:
+    return table in statement.reads or (statement.write is not None and statement.write.table == table)

@@ -15,6 +15,7 @@ import pytest
 import sqlstress
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import SUSPICION, rehearsal
+from sqlstress.user_work.program_races import copies, stale_copies
 from sqlstress.user_work.suspicions import (
     DEFERRED,
     FORKED,
@@ -23,8 +24,6 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    copies,
-    stale_copies,
     suspicions,
 )
 from sqlstress.user_work.traced_statements import TracedStatement, Write
