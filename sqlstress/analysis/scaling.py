@@ -285,6 +285,14 @@ UNUSUAL_MULTIPLE = 10
 """A wait is unusual if it exceeds this multiple of the median latency of the slowest kind of operation."""
 
 
+FAIR_WINDOW_S = 1.0
+"""Minimum length of a window whose shares are judged, in seconds: ten times SQLite's longest sleep.
+
+SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In a shorter window, shares are uneven
+by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html, sqliteDefaultBusyCallback() in main.c
+"""
+
+
 def is_fairness_known(case: Case) -> bool:
     """Return whether the processes' shares show fairness. With --ops, all shares are equal."""
     return case.ops is None
@@ -306,7 +314,8 @@ def starvation(
         if run.case.concurrency == 1:
             continue
         # Uneven shares in a single pass may be an accident, so they must be uneven in every pass.
-        shares = [finite(passed.fairness) for passed in run.valid if is_fairness_known(run.case)]
+        passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
+        shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
         # A wait is unusual compared with the slowest kind of operation, so take its median.

@@ -509,12 +509,15 @@ def suspicion(
     failed: bool = False,
     held: bool = False,
     effect: str = "",
+    late: bool = False,
 ) -> str:
+    """Name a suspected fault. `late`: Python's sqlite3 began the transaction just before the write."""
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
     text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
-    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use)
+    begins = " Python's sqlite3 begins a transaction at the first write, so the SELECT is outside." * late
+    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use) + begins
 
 
 _SUSPICIONS = {
@@ -527,6 +530,11 @@ _SUSPICIONS = {
         "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
         "{steps} Two processes can both insert it. Make a UNIQUE index and use INSERT ... ON CONFLICT, or "
         "read after BEGIN IMMEDIATE."
+    ),
+    "double-insert-in-range": (
+        "{cause} of a double insert: {name} finds no row of {table} in a range, and inserts one in another "
+        "transaction. {steps} Two processes can both insert a row, and a UNIQUE index cannot refuse it. Read "
+        "after BEGIN IMMEDIATE."
     ),
     "insert-on-old-data": (
         "{cause} of a race: {name} reads {table}, and inserts into it in another transaction. {steps} Another"
@@ -573,6 +581,26 @@ _SUSPICIONS = {
         " Compare the claim's owner or time in the WHERE of the write, look at its row count, and do the work"
         " in the transaction of that write."
     ),
+    "unread-row-count": (
+        "{cause} of work done twice: the UPDATE of {name} changes no row of {table} if another process was "
+        "first, and the code does not read its row count. {steps} Continue only if the row count is 1, or "
+        "use UPDATE ... RETURNING."
+    ),
+    "time-in-seconds": (
+        "{cause} of a lost update: {name} compares a time in whole seconds to see whether {table} has "
+        "changed. {steps} Two changes within a second have the same time. Compare a number instead: SET "
+        "version = version + 1 ... WHERE version = ?."
+    ),
+    "last-row": (
+        "{cause} of mixed rows: {name} takes the last row of {table} for the row that it has inserted. "
+        "{steps} In between, another process can insert a row. Use the cursor's lastrowid, or INSERT ... "
+        "RETURNING."
+    ),
+    "reused-id": (
+        "{cause} of lost rows: {name} stores the id of a row of {table}, and deletes the row. {steps} SQLite "
+        "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
+        "AUTOINCREMENT, or store a unique value."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."
@@ -610,8 +638,16 @@ def touched_file(*, file: str, count: int, program: str, moved: bool, at: str | 
 
 
 @causal
-def repeated_transaction(*, call: str, count: int, most: int, at: str | None = None) -> str:
+def repeated_transaction(
+    *, call: str, count: int, most: int, at: str | None = None, committed: str | None = None
+) -> str:
     where = f" at {at}" if at else ""
+    if committed:
+        return (
+            f"{plural(count, 'call')} of {call} had committed a write ({committed}) when SQLite refused the "
+            f"next{where}. The first write stays, and is done twice if the call is repeated. Put all writes "
+            "of a call into one transaction, which begins with BEGIN IMMEDIATE, and repeat it as a whole."
+        )
     return (
         f"{plural(count, 'call')} of {call} repeated a transaction in which SQLite had refused a write"
         f"{where} (up to {plural(most, 'time')}). In each attempt, what {call} does outside of SQLite "
@@ -1073,7 +1109,7 @@ def long_hold(
     return (
         f"{statement}{where} held the write lock for up to {format_duration(seconds)} "
         f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite. No other connection could "
-        "write meanwhile: move that work before BEGIN, or after COMMIT."
+        "write meanwhile: do that work before the first write, or after COMMIT."
     )
 
 
@@ -1114,6 +1150,16 @@ def in_memory(*, name: str, at: str | None = None, cache: bool = False) -> str:
     return (
         f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} "
         "If the processes need common data, use a file."
+    )
+
+
+@causal
+def unclosed(*, count: int, at: str | None = None) -> str:
+    opened = f" opened at {at}" if at else ""
+    return (
+        f"A thread had {plural(count, 'connection')}{opened} open at the end: calls open connections and do "
+        "not close them. Each takes up to 3 file descriptors, until opening a file fails. Close a "
+        "connection, or give it back, on every path: also before an early return, and after an exception."
     )
 
 

@@ -36,9 +36,12 @@ NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
-        "connection-mixed", "connection-forked",
+        "decision-on-old-data", "mixed-view", "expired-lease", "unread-row-count", "time-in-seconds",
+        "last-row", "reused-id", "connection-mixed", "connection-forked",
     ),
-    ("suspicion", "effect"): ("", "double-insert", "insert-on-old-data", "double-claim", "double-use"),
+    ("suspicion", "effect"): (
+        *("", "double-insert", "double-insert-in-range", "insert-on-old-data", "double-claim", "double-use"),
+    ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip

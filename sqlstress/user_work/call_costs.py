@@ -31,7 +31,7 @@ class CallCosts:
         """Numbers of connections and of commits in the current call."""
         self.opening_s = 0.0
         """Time in which the current call has opened connections, with their first statements."""
-        self._begun_s = 0.0
+        self.begun_s = 0.0
         self._calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, int]] = {}
@@ -48,7 +48,7 @@ class CallCosts:
     def begin(self) -> None:
         """Reset the counts, because a call of a transaction begins."""
         self.connections = self.commits = 0
-        self.opening_s, self._begun_s = 0.0, perf_counter()
+        self.opening_s, self.begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
         """End a call of a transaction. Add its costs if it opened a connection or committed twice.
@@ -59,7 +59,7 @@ class CallCosts:
         if self.connections or self.commits > 1:
             seconds, connections, opening_s, commits = self._sums.get(name, (0.0, 0, 0.0, 0))
             self._sums[name] = (
-                seconds + perf_counter() - self._begun_s,
+                seconds + perf_counter() - self.begun_s,
                 connections + self.connections,
                 opening_s + self.opening_s,
                 commits + self.commits,

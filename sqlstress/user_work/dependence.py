@@ -49,7 +49,10 @@ def may_depend(
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
-    if depth is None or query_stack[depth].instruction == write_stack[depth].instruction:
+    if depth is None:
+        # Another thread runs the write. If the result does not leave the query's thread, it has no way there.
+        return None if _leaves_thread(query_stack, names, by_rows) else False
+    if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.
     stacks = (*query_stack[depth:], *write_stack[depth:])
     if any(scope_of(entry.file, entry.line) is None for entry in stacks):
@@ -78,6 +81,27 @@ def may_depend(
             return None  # A library calls the user's function, with unknown arguments.
         flow, before = _WideFlow(called, 0, names, by_rows, flow.arguments(entry.line, called)), 0
     return None
+
+
+def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
+    """Return whether a query's result may leave the functions of its stack; True if not known."""
+    if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
+        return True
+    kind, callee = ROW, None
+    for entry in reversed(stack):
+        flow = _WideFlow(entry, kind, names, by_rows)
+        if (
+            callee
+            and not flow.calls(entry.line, callee)
+            and not flow.reads_property(entry.line, callee, kind)
+        ):
+            return True  # The source does not show the call: an operator or a library calls the function.
+        if flow.escapes() or flow.leaves_by_error():
+            return True
+        kind, callee = flow.return_kind(), entry
+        if not kind:
+            return False
+    return True
 
 
 class _WideFlow(Flow):
@@ -234,12 +258,36 @@ class _WideFlow(Flow):
         elif isinstance(innermost, ast.For | ast.AsyncFor):
             parts = [innermost.iter]
         runs_sql = any(_runs_sql(node) for part in parts for node in ast.walk(part))
+        if self._saves_new_values(innermost, after):
+            return False
         if any(map(self._uses_result, parts)):
             return True
         return not runs_sql and any(
             self._changes_object(node)
             for node in nodes(self._scope)
             if after <= getattr(node, "lineno", 0) <= until
+        )
+
+    def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
+        """Return whether a statement saves a row object, whose written columns all got independent values.
+
+        Such a statement is `player.save(only=[Player.name])` after `player.name = "anna"`.
+        """
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return False
+        base = path_of(call.func.value)
+        assigned: dict[str, list[bool]] = {}
+        for node in nodes(self._scope):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets:
+                if not isinstance(target, ast.Attribute) or path_of(target.value) != base:
+                    continue
+                if after <= target.lineno <= statement.lineno:
+                    is_new = isinstance(node, ast.Assign) and not self._kind_of(node.value)
+                    assigned.setdefault(target.attr.lower(), []).append(is_new)
+        return bool(base and self._columns) and all(
+            all(assigned.get(column, [False])) for column in self._columns
         )
 
     def _uses_result(self, part: ast.AST) -> bool:

@@ -13,6 +13,7 @@ the SQLite library. The history of a connection has its last statements.
 
 from __future__ import annotations
 
+import gc
 import re
 import sqlite3
 import sys
@@ -35,6 +36,7 @@ from sqlstress.user_work import (
     OPEN_STATEMENT,
     REPEATED,
     SPLIT,
+    UNCLOSED,
 )
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.user_work.callers import is_abandoned
@@ -65,6 +67,7 @@ from sqlstress.user_work.failures import (
     statement_kind,
     transaction_of,
     transaction_steps,
+    words_of,
 )
 from sqlstress.user_work.history import History, Transaction
 from sqlstress.user_work.overlaps import ActiveCalls, Overlaps
@@ -75,6 +78,8 @@ LOOK_S = 0.05
 """Minimum seconds between two searches for queries that stay open: their rows are not all fetched."""
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the numbers that PRAGMA synchronous returns."""
+MIN_UNCLOSED = 10
+"""Minimum number of open connections to a file, used by the same thread, that count as never closed."""
 MIN_NEVER = 100
 """Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
 LONG_OPEN_S = 0.2
@@ -131,10 +136,14 @@ class FailedStatements:
         """Number of calls that returned in a transaction that the process never ended, by function."""
         self._commits_later = False
         """Whether a later call ever committed a transaction that a call left open, as batches do."""
-        self._repeats: dict[tuple[str, str], tuple[int, int]] = {}
-        """Number of calls that repeated a transaction, and most refusals in one, by function and line."""
-        self._refused = Counter[str]()
-        """Number of the current call's transactions in which a lock refused a write, by the write's line."""
+        self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
+        """Number of calls, and most refusals in a call, by function and by `_refused` key."""
+        self._refused = Counter[tuple[str, str]]()
+        """Refused writes of the current call that came after other work of the call.
+
+        A key has the line of the write, and the line of an earlier write that the call has committed; "" if
+        the transaction of the refused write had only read.
+        """
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -155,6 +164,7 @@ class FailedStatements:
             self._libraries.add("sqlite3")
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
+                history.opened_at = self.lines.line(sys._getframe(1))
                 self._note_memory(history.name)
                 self.on_open()
             return connection
@@ -188,6 +198,7 @@ class FailedStatements:
         history = self.watch(connection)
         self._libraries.add("apsw")
         history.name = connection.filename
+        history.opened_at = self.lines.line(sys._getframe(1))
         self.costs.add_connection(0.0)  # The duration is unknown: apsw calls this afterwards.
         self.on_open()
         connection.cursor_factory = apsw_cursor(connection.cursor_factory, history)
@@ -302,8 +313,24 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
-        if was_open and code & 0xFF == BUSY and is_write(sql) and not history.is_repeated():
-            self._refused[kind.at] += 1
+        if code & 0xFF == BUSY and is_write(sql):
+            committed = "" if was_open else self._committed_write(history, earlier)
+            if committed or (was_open and not history.is_repeated()):
+                self._refused[kind.at, committed] += 1
+
+    def _committed_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
+        """Return the line of the last write that the current call has committed; "" if there is none.
+
+        `earlier` has the statements before the last one, which is in no transaction.
+        """
+        refused = history.refused()
+        for step in reversed(earlier):
+            sql, _, at, begun, _ = step
+            if begun < self.costs.begun_s or words_of(sql)[0] == "ROLLBACK":
+                break
+            if is_write(sql) and id(step) not in refused:
+                return self.line_text(at) or short_sql(sql)
+        return ""
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
         """Return the transaction of another connection of this process that holds the write lock, or None.
@@ -369,13 +396,13 @@ class FailedStatements:
 
         A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
         """
-        refused, self._refused = self._refused, Counter[str]()
-        if not returned or not any(history.last_end() == "commit" for history in self._histories):
-            return
-        for at, count in refused.items():
-            calls, most = self._repeats.get((call, at), (0, 0))
-            if calls or len(self._repeats) < MAX_KINDS:
-                self._repeats[call, at] = calls + 1, max(most, count)
+        refused, self._refused = self._refused, Counter[tuple[str, str]]()
+        is_committed = returned and any(history.last_end() == "commit" for history in self._histories)
+        for (at, committed), count in refused.items():
+            calls, most = self._repeats.get((call, at, committed), (0, 0))
+            is_known = calls or len(self._repeats) < MAX_KINDS
+            if (committed or is_committed) and is_known:
+                self._repeats[call, at, committed] = calls + 1, max(most, count)
 
     def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
         """Count a call that ended while a transaction was open on the connection with this history.
@@ -445,8 +472,8 @@ class FailedStatements:
             (NOT_COMMITTED, call, count, "", {NEVER: "yes"}) for call, count in self._never_committed.items()
         )
         repeats: Iterator[PlainObservation] = (
-            (REPEATED, call, count, "", {"at": at, "most": str(most)})
-            for (call, at), (count, most) in self._repeats.items()
+            (REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed})
+            for (call, at, committed), (count, most) in self._repeats.items()
         )
         statements: Iterator[PlainObservation] = (
             (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
@@ -464,6 +491,7 @@ class FailedStatements:
             *self.overlaps.records(),
             *self.holds.records(),
             *self._other_sqlite(),
+            *self._unclosed_records(),
             *statements,
             *lost,
             *never,
@@ -475,6 +503,18 @@ class FailedStatements:
         """Yield the version of SQLite that ran, if only apsw was used, which has its own SQLite."""
         if self._libraries == {"apsw"}:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
+
+    def _unclosed_records(self) -> Iterator[PlainObservation]:
+        """Yield the lines that opened MIN_UNCLOSED connections to a file, for one thread, that are open."""
+        gc.collect()  # A connection in a cycle of objects is no leak.
+        counts = Counter(
+            (history.name, history.thread, self.line_text(history.opened_at))
+            for history in self._histories
+            if is_open(history.connection())
+        )
+        for (_, _, at), count in counts.items():
+            if count >= MIN_UNCLOSED:
+                yield UNCLOSED, at, 1, "", {"open": str(count)}
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code, by_tasks), count in self._left_open.items():

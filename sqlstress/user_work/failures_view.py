@@ -6,12 +6,12 @@ concluded from the facts of failures by a named rule of `analysis.causes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from sqlstress.analysis import sentences
+from sqlstress.analysis import failed, sentences
 from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
@@ -19,7 +19,7 @@ from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Check, Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import BUSY, ERROR, LOCKED_SHAREDCACHE, name
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT, ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
     AFTER,
@@ -37,6 +37,7 @@ from sqlstress.user_work import (
     REPEATED,
     SPLIT,
     SUSPICION,
+    UNCLOSED,
     UNDER,
 )
 from sqlstress.user_work.failure_facts import facts_of
@@ -202,7 +203,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     # The message of an SQLITE_ERROR already explains the cause.
-    failures = [failure for failure in failures_of(group) if failure.code != ERROR]
+    raised = {failure.error for failure in failed.failures_of(group.runs)}
+    is_wrong = any(check.status == "failed" for check in user_checks(group))
+    failures = [
+        failure
+        for failure in failures_of(group)
+        if failure.code != ERROR and (is_wrong or not _is_handled(failure, raised))
+    ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
     explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
     upgrades = {
@@ -228,6 +235,11 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
             explanation=_explanation(first, diagnosis),
         )
+
+
+def _is_handled(failure: Failure, raised: Container[str]) -> bool:
+    """Return whether the code caught all violations of a constraint. `raised` has the errors of calls."""
+    return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
 def _primary(failure: Failure) -> tuple[str, str, int]:
@@ -374,6 +386,15 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
         )
 
 
+def unclosed_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line whose connections calls do not close."""
+    most: dict[str, int] = {}
+    for sighting in sightings(group, UNCLOSED):
+        most[sighting.what] = max(most.get(sighting.what, 0), int(sighting.traits["open"]))
+    for at, count in [*most.items()][:MAX_CAUSES]:
+        yield Finding(sentences.unclosed, at=at or None, count=count)
+
+
 def memory_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each database in memory: such a database is private to its process."""
     kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
@@ -427,29 +448,30 @@ def user_checks(group: Group) -> Iterator[Check]:
 
 
 def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on calls that repeated a transaction after SQLite had refused a write in it.
+    """Yield findings on calls in which SQLite refused a write after other work that was not undone.
 
     Yield nothing if none of the user's checks failed, or if another cause of the failure is known.
     """
-    failed = any(check.status == "failed" for check in user_checks(group))
+    is_wrong = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
     causes = (
         sighting.topic != SUSPICION or sighting.what in LOST_DATA
         for topic in others
         for sighting in sightings(group, topic)
     )
-    if not failed or any(causes):
+    if not is_wrong or any(causes):
         return
-    kinds: dict[str, list[Sighting]] = {}
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, REPEATED):
-        kinds.setdefault(sighting.what, []).append(sighting)
-    for call, found in list(kinds.items())[:MAX_CAUSES]:
+        kinds.setdefault((sighting.what, sighting.traits.get("committed", "")), []).append(sighting)
+    for (call, committed), found in list(kinds.items())[:MAX_CAUSES]:
         yield Finding(
             sentences.repeated_transaction,
             call=call,
             count=sum(sighting.count for sighting in found),
             most=max(int(sighting.traits["most"]) for sighting in found),
             at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
+            committed=committed or None,
         )
 
 

@@ -101,7 +101,8 @@ def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackE
     """Return the index of the innermost function that was running at both; None if none was."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
-        if (reader.frame, reader.file) != (writer.frame, writer.file):
+        # The frame of a later call may have the same id.
+        if reader.frame != writer.frame or scope_of(*reader[1:3]) is not scope_of(*writer[1:3]):
             break
         result = depth
         if reader.instruction != writer.instruction:

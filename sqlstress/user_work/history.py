@@ -104,6 +104,8 @@ class History:
         self.connection = ref(connection)
         self.name = ""
         """Name under which the database was opened."""
+        self.opened_at: Caller | None = None
+        """Line of the user's code that opened the connection; None if unknown."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
         """Last statements in order, each added after its end."""
         self.add = self.steps.append

@@ -7,8 +7,8 @@ pair of statements of a call that race if another process writes in between. The
   Another call reads table B and changes the column of table A. This is a write skew.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has a snapshot of its own, which begins with the first read of the file.
-- EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
-  comparison that shows whether the claim still holds.
+- STALE_COPY, a stale copy: a call writes a copy, such as a row of a cache, from a source table. It has read
+  the source outside of the transaction that writes the copy.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
 Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
@@ -16,7 +16,6 @@ Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
@@ -24,12 +23,12 @@ from sqlstress.user_work.guards import guard_between
 from sqlstress.user_work.protected_writes import held_locks
 from sqlstress.user_work.suspicions import (
     BEGINS_DEFERRED,
-    EXPIRED,
     MIXED_VIEW,
     SKEW,
+    STALE_COPY,
     Suspicion,
 )
-from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.touched import conditions
 from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedStatement
 
 Statements = Sequence[TracedStatement]
@@ -41,12 +40,13 @@ class TracedProgram:
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
         self._changed = _changed_by_readers(calls)
+        self._copies = copies(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
         """Yield the suspicions about a call of the program."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
-        yield from _expired_leases(call)
+        yield from stale_copies(call, self._copies)
 
     def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
         for index, statement in enumerate(call):
@@ -147,60 +147,43 @@ def _decides(
     return guard is not None and guard.exists
 
 
-# Expired leases.
-
-_LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
-"""Pattern of a condition such as `expires < 100`, with its column and value."""
+# Copies of tables.
 
 
-def _expired_leases(call: Statements) -> Iterator[Suspicion]:
-    for index, claim in enumerate(call):
-        if not (claim.write and claim.write.rows and _is_lease(claim)):
+def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
+    """Return the pairs (source, copy) of tables, such as a table and its cache.
+
+    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
+    are out of date after the write.
+    """
+    pairs = set()
+    for call in calls:
+        writes = [(statement.transaction, statement.write) for statement in call if statement.write]
+        pairs |= {
+            (source.table, copy.table)
+            for transaction, copy in writes
+            for other, source in writes
+            if transaction == other and copy.kind == DELETE != source.kind and source.table != copy.table
+        }
+    return pairs
+
+
+def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
+    """Yield suspicions about writes of a copy, such as a cache, from old data.
+
+    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
+    tables (source, copy).
+    """
+    for index, statement in enumerate(call):
+        if not statement.write or statement.write.kind == DELETE:
             continue
-        names = {name for row in claim.write.rows for name in row}
-        for later in call[index + 1 :]:
-            if later.transaction != claim.transaction and later.write and later.write.rows:
-                is_claimed = any(name in names for row in later.write.rows for name in row)
-                is_change = later.write.kind in (UPDATE, DELETE) and later.write.table == claim.write.table
-                if is_claimed and is_change and not _compares_claim(call, claim, later):
-                    yield Suspicion(EXPIRED, claim.write.table[1], claim, later)
-                    break
-
-
-def _is_lease(claim: TracedStatement) -> bool:
-    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
-
-    The user's code must notice whether it got the rows, by RETURNING or by the row count.
-    """
-    write, change = claim.write, parse_change(claim.sql)
-    if not write or not change or write.kind != UPDATE or write.unseen:
-        return False
-    values = parse_sets(change.sets)
-    limits = ((column.lower(), limit) for column, limit in _LIMIT.findall(change.condition))
-    return any(
-        column in values and column in write.wheres and _is_later(values[column].strip(), limit)
-        for column, limit in limits
-    )
-
-
-def _is_later(value: str, limit: str) -> bool:
-    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
-    try:
-        return float(value) > float(limit)
-    except ValueError:
-        are_texts = value[:1] == limit[:1] == "'"
-        return value > limit if are_texts else value != limit and value.startswith(limit)
-
-
-def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether the transaction of a later write compares a column that the claim has set.
-
-    Such a comparison, for example of the owner, shows whether the claim still holds.
-    """
-    assert claim.write
-    columns = claim.write.sets - claim.write.computed
-    return any(
-        columns & (other.write.wheres if other.write else conditions(other.sql))
-        for other in call
-        if other.transaction == later.transaction and claim.write.table in _used_tables(other)
-    )
+        for source in (source for source, copy in pairs if copy == statement.write.table):
+            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
+            inside = any(
+                other.transaction == statement.transaction
+                and (source in other.reads or (other.write and other.write.table == source))
+                for other in call
+            )
+            queries = [query for query in call[:index] if source in query.reads and query.write is None]
+            if queries and not inside:
+                yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)

@@ -104,13 +104,13 @@ def _claims(
         if (
             statement.write
             and keys
-            and _knows_it_wrote(call, index, statement.write)
+            and knows_it_wrote(call, index, statement.write)
             and _is_claim(call[:index], statement, statement.write)
         ):
             yield from ((statement, key) for key in keys)
 
 
-def _knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
+def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that a statement wrote a row, and did not skip the write.
 
     The call knows it if it reads the row count or `changes()`, or if a query shows the row: a later query of

@@ -32,14 +32,13 @@ from sqlstress.user_work.program_races import TracedProgram
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
-    copies,
-    stale_copies,
     suspicions,
     unchanged_columns,
     without,
 )
 from sqlstress.user_work.traced_statements import TracedStatement
 from sqlstress.user_work.tracing import Tracer
+from sqlstress.user_work.weak_checks import id_reusing_tables, weak_checks
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -301,7 +300,8 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     holds the same lock around the two statements.
     """
     all_calls = [call for calls in traced.values() for call in calls]
-    pairs, columns, program = copies(all_calls), unchanged_columns(all_calls), TracedProgram(all_calls)
+    columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)
+    reusing = id_reusing_tables(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
@@ -310,8 +310,8 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 suspicion.key: suspicion
                 for suspicion in (
                     *suspicions(without(columns, call)),
-                    *stale_copies(call, pairs),
                     *program.suspicions(call),
+                    *weak_checks(call, reusing),
                 )
             }
             for key, suspicion in call_suspicions.items():
@@ -335,6 +335,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 "then": _line(suspicion.then.sql),
                 "then_at": suspicion.then.at,
                 "effect": suspicion.effect,
+                **({"late": "yes"} if suspicion.begins_late else {}),
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)

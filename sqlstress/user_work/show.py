@@ -484,6 +484,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
             transaction=_trait(suspicion, "transaction"),
             table=_trait(suspicion, "table"),
             effect=_trait(suspicion, "effect"),
+            late=_trait(suspicion, "late") == "yes",
             first=first,
             then=then,
             failed=failed,

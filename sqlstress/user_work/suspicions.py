@@ -34,7 +34,7 @@ from sqlstress.user_work.protected_writes import (
     reads_inside,
     renews_token,
 )
-from sqlstress.user_work.touched import conditions, parse_change, parse_sets
+from sqlstress.user_work.touched import conditions, parse_change, parse_sets, searches_range
 from sqlstress.user_work.traced_statements import (
     DELETE,
     INSERT,
@@ -67,15 +67,24 @@ comparing it. By then the condition may be false. MAYBE_GUARDED: the source does
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
 """Kinds of suspicions that need the calls of all transactions: see program_races."""
 
-DOUBLE_INSERT, OLD_INSERT, CLAIM, USE = "double-insert", "insert-on-old-data", "double-claim", "double-use"
+UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
+LAST_ROW, REUSED_ID = "last-row", "reused-id"
+"""Kinds of suspicions about checks that do not protect: see weak_checks."""
+
+DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
+CLAIM, USE = "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
-DOUBLE_INSERT: two processes insert a row, after both have found none. OLD_INSERT: the inserted row depends on
+DOUBLE_INSERT: two processes insert a row, after both have found none. RANGE_INSERT: they have searched for a
+range, so that no unique key can refuse the second row. OLD_INSERT: the inserted row depends on
 old data, such as a count. CLAIM: two processes take a row that both have found by its state. USE: two
 processes use a row, and both delete it afterwards.
 """
 
-LOST_DATA = (STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED)
+LOST_DATA = (
+    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID),
+)
 """Kinds of suspicions about races that can lose data, such as an update."""
 NOTES_ONLY = (MAYBE_GUARDED,)
 """Kinds of suspicions that are only reported as notes, because they are too uncertain."""
@@ -108,6 +117,8 @@ class Suspicion(NamedTuple):
 
     If every call of the transaction holds the same lock, there is no race.
     """
+    begins_late: bool = False
+    """Whether Python's sqlite3 itself began the transaction of `then`, just before the write."""
 
     @property
     def is_in_else(self) -> bool:
@@ -122,7 +133,9 @@ class Suspicion(NamedTuple):
         if self.code != STALE or not write:
             return ""
         if write.kind == INSERT:
-            return DOUBLE_INSERT if self.first.found is False else OLD_INSERT
+            if self.first.found is not False:
+                return OLD_INSERT
+            return RANGE_INSERT if searches_range(self.first.sql) else DOUBLE_INSERT
         if write.kind == DELETE:
             return USE
         _, _, where = self.first.sql.lower().partition("where")
@@ -138,7 +151,7 @@ class Suspicion(NamedTuple):
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield the suspicions that the statements of a single call show, sorted by kind.
 
-    Kinds that need the calls of all transactions are left out: STALE_COPY, and those in program_races.
+    Kinds that need the calls of all transactions are left out: see program_races.
     """
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
@@ -212,7 +225,17 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
-            yield Suspicion(STALE, write.table[1], first, statement, locks)
+            late = any(_is_implicit_begin(other, statement) for other in call[:index])
+            yield Suspicion(STALE, write.table[1], first, statement, locks, late)
+
+
+def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
+    """Return whether the library began the transaction of a write in the call that runs the write."""
+    return begin.sql.strip().upper() == "BEGIN" and (begin.transaction, begin.at, begin.spot) == (
+        write.transaction,
+        write.at,
+        write.spot,
+    )
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
@@ -354,49 +377,6 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
-
-
-# STALE_COPY. A copy is a table that is derived from a source table, such as a cache or a summary. A call
-# reads the source outside of the transaction that writes the copy.
-
-
-def copies(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, Table]]:
-    """Return the pairs (source, copy) of tables, such as a table and its cache.
-
-    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
-    are out of date after the write.
-    """
-    pairs = set()
-    for call in calls:
-        writes = [(statement.transaction, statement.write) for statement in call if statement.write]
-        pairs |= {
-            (source.table, copy.table)
-            for transaction, copy in writes
-            for other, source in writes
-            if transaction == other and copy.kind == DELETE != source.kind and source.table != copy.table
-        }
-    return pairs
-
-
-def stale_copies(call: Sequence[TracedStatement], pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield suspicions about writes of a copy, such as a cache, from old data.
-
-    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
-    tables (source, copy).
-    """
-    for index, statement in enumerate(call):
-        if not statement.write or statement.write.kind == DELETE:
-            continue
-        for source in (source for source, copy in pairs if copy == statement.write.table):
-            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
-            inside = any(
-                other.transaction == statement.transaction
-                and (source in other.reads or (other.write and other.write.table == source))
-                for other in call
-            )
-            queries = [query for query in call[:index] if source in query.reads and query.write is None]
-            if queries and not inside:
-                yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
 
 
 # DEFERRED, MIXED and FORKED: a transaction or connection is used in a wrong way.

@@ -152,6 +152,16 @@ def conditions(sql: str) -> frozenset[str]:
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
+@lru_cache
+def searches_range(sql: str) -> bool:
+    """Return whether a query's WHERE has a range, such as `start < ?`, which no unique key can protect."""
+    tokens = [token for token in SQLITE.tokens(sql) if token.kind != "space"]
+    words = [_plain(token) for token in tokens]
+    after = words[words.index("where") + 1 :] if "where" in words else []
+    pairs = (f"{first}{second}" for first, second in pairwise(after))
+    return bool({"<", ">", "between", "like", "glob"} & {*after}) and "<>" not in {*pairs}
+
+
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
     """Return whether a query seems to find only rows that contain one of `texts` in a column."""
     if not texts:

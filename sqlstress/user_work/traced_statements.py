@@ -56,6 +56,11 @@ class Write(NamedTuple):
     """Rows of an INSERT whose keys existed in the table before."""
     numbered: bool = False
     """Whether SQLite assigned the rowid of the new row: the primary key cannot refuse the row."""
+    reuses_ids: bool = False
+    """Whether SQLite chooses the rowid of the new row, and may choose that of a deleted row.
+
+    False for a table with AUTOINCREMENT.
+    """
     refused: frozenset[str] = frozenset()
     """Columns that the statement sets, and whose values a CHECK or a trigger can refuse."""
 

@@ -298,9 +298,11 @@ class TracedConnection:
                 self._snapshot = self._transaction
             self._complete_insert()
             statement = self._statement(sql)
-            self._tracer.call.append(statement)
-            if statement.write and statement.write.kind == INSERT and not statement.write.rows:
+            if (write := statement.write) and write.kind == INSERT and not write.rows:
+                reuses = "autoincrement" not in self._definition(write.table[1]).lower()
+                statement = statement._replace(write=write._replace(reuses_ids=reuses))
                 self._pending_insert = statement, self._insert_state()
+            self._tracer.call.append(statement)
         except Exception:  # An error of sqlite3 or apsw: EXPLAIN failed, so the statement is skipped.
             return
         finally:
@@ -476,8 +478,12 @@ class TracedConnection:
         """Return whether a plain INSERT replaces a row with the same key, due to the table's schema."""
         if _INSERTS_OR.search(sql):
             return False
+        return bool(_REPLACING.search(self._definition(table)))
+
+    def _definition(self, table: str) -> str:
+        """Return the CREATE statement of a table; empty if it is not in the main database."""
         query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
-        return any(_REPLACING.search(text) for (text,) in self._rows(query))
+        return next((text for (text,) in self._rows(query)), "")
 
     def _with_rows(self, write: Write, sql: str) -> Write:
         """Return a copy of a write with `rows` and `existing` set."""

@@ -31,12 +31,13 @@ from sqlstress.user_work import (
     NOT_COMMITTED,
     OPEN_STATEMENT,
     REPEATED,
+    UNCLOSED,
 )
-from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, FailedStatements
+from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, MIN_UNCLOSED, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
-from tests.own_app import HEAD, findings_of, line_of, measured
+from tests.own_app import HEAD, OPERATIONS, findings_of, line_of, measured
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -807,3 +808,184 @@ def test_call_that_repeats_a_refused_transaction_is_recorded(
     assert [(record[1], record[2], record[4]["most"]) for record in records] == [("send", 1, "2")] * (
         ends == "COMMIT"
     )
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_write_committed_before_a_refused_write_of_the_call_is_recorded(
+    file: Path, recorder: FailedStatements, *, in_transaction: bool
+) -> None:
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        recorder.costs.begin()
+        if in_transaction:
+            this.execute("BEGIN")
+        this.execute(INSERT)
+        if in_transaction:
+            this.execute("ROLLBACK")
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute("UPDATE t SET x = 0")
+        recorder.check_left_open("post", returned=False)
+        records = [record for record in recorder.records() if record[0] == REPEATED]
+    assert [(record[1], record[4]["committed"].partition(":")[0]) for record in records] == (
+        [] if in_transaction else [("post", Path(__file__).name)]
+    )
+
+
+def test_write_of_an_earlier_call_is_no_part_of_a_refused_call(
+    file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        this.execute(INSERT)
+        recorder.costs.begin()
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute("UPDATE t SET x = 0")
+        recorder.check_left_open("post", returned=True)
+        assert not [record for record in recorder.records() if record[0] == REPEATED]
+
+
+POSTS = """
+import functools, random, sqlite3, time
+from sqlstress import check, connect, setup, transaction
+
+@setup
+def create(database):
+    db = sqlite3.connect(database)
+    db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE entry (n); CREATE TABLE account (n)")
+    db.execute("INSERT INTO account VALUES (0)")
+    db.commit()
+    db.close()
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=0, isolation_level=None)
+
+@transaction
+def post(db):
+    while True:
+        try:
+            db.execute("INSERT INTO entry VALUES (1)")
+            db.execute("UPDATE account SET n = n + 1")
+            return
+        except sqlite3.OperationalError:
+            pass
+
+@check
+def entries_explain_the_account(query):
+    ((entries,),) = query("SELECT count(*) FROM entry")
+    assert query("SELECT n FROM account") == [(entries,)]
+"""
+
+
+def test_report_names_the_write_that_a_repeated_call_does_twice(tmp_path: Path) -> None:
+    report = measured(tmp_path, POSTS, concurrency=4, ops=2000)
+    (finding,) = findings_of(report, "repeated-transaction")
+    line = line_of(POSTS, 'db.execute("INSERT INTO entry')
+    assert finding.facts["committed"] == f"own.py:{line}"
+    assert "The first write stays, and is done twice" in finding.text
+
+
+# Connections that calls do not close.
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+def test_connections_that_stay_open_are_counted_by_line(
+    library: str, file: Path, recorder: FailedStatements
+) -> None:
+    kept = []
+    for number in range(2 * MIN_UNCLOSED):
+        connection: Any = sqlite3.connect(file) if library == "sqlite3" else apsw.Connection(str(file))
+        connection.execute("SELECT 1").fetchall()
+        kept.append(connection)
+        if number % 2:
+            connection.close()
+    records = [record for record in recorder.records() if record[0] == UNCLOSED]
+    assert [record[4]["open"] for record in records] == [str(MIN_UNCLOSED)]
+    assert records[0][1].startswith(f"{Path(__file__).name}:")
+    for connection in kept:
+        connection.close()
+
+
+def test_connection_for_each_thread_is_not_unclosed(file: Path, recorder: FailedStatements) -> None:
+    kept: list[sqlite3.Connection] = []
+    ready = Barrier(MIN_UNCLOSED)
+
+    def use() -> None:
+        kept.append(sqlite3.connect(file, check_same_thread=False))
+        kept[-1].execute("SELECT 1").fetchall()
+        ready.wait()
+
+    threads = [Thread(target=use) for _ in range(MIN_UNCLOSED)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not [record for record in recorder.records() if record[0] == UNCLOSED]
+    for connection in kept:
+        connection.close()
+
+
+LEAKS = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (x)")
+
+@connect
+def opened(database):
+    return database, []
+
+@transaction
+def follow(pool):
+    path, used = pool
+    used.append(sqlite3.connect(path, timeout=30))
+    used[-1].execute("SELECT * FROM t").fetchall()
+"""
+
+
+def test_report_names_the_line_whose_connections_stay_open(tmp_path: Path) -> None:
+    report = measured(tmp_path, LEAKS)
+    (finding,) = findings_of(report, "unclosed")
+    line = line_of(LEAKS, "used.append(")
+    assert (finding.facts["at"], finding.facts["count"]) == (f"own.py:{line}", OPERATIONS)
+
+
+# Violations of constraints that the code catches.
+
+
+TAGS = """
+import random, sqlite3
+from sqlstress import check, connect, setup, transaction
+
+@setup
+def create(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode=WAL; CREATE TABLE tag (name UNIQUE)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=30, isolation_level=None)
+
+@transaction
+def tag(db):
+    try:
+        db.execute("INSERT INTO tag VALUES (?)", (random.randrange(3),))
+    except sqlite3.IntegrityError:
+        {handled}
+
+@check
+def no_tag_is_lost(query):
+    assert {right} or not query("SELECT * FROM tag")
+"""
+
+
+@pytest.mark.parametrize(
+    ("handled", "right", "is_named"), [("pass", True, False), ("raise", True, True), ("pass", False, True)]
+)
+def test_handled_violation_of_a_constraint_is_no_finding(
+    handled: str, right: bool, is_named: bool, tmp_path: Path
+) -> None:
+    report = measured(tmp_path, TAGS.format(handled=handled, right=right), max_failed=1.0)
+    assert bool(findings_of(report, "failed-statement")) == is_named
+    assert "CONSTRAINT_UNIQUE" in report.text()

@@ -15,6 +15,7 @@ import pytest
 import sqlstress
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import SUSPICION, rehearsal
+from sqlstress.user_work.program_races import copies, stale_copies
 from sqlstress.user_work.suspicions import (
     DEFERRED,
     FORKED,
@@ -23,8 +24,6 @@ from sqlstress.user_work.suspicions import (
     MIXED,
     STALE,
     STALE_COPY,
-    copies,
-    stale_copies,
     suspicions,
 )
 from sqlstress.user_work.traced_statements import TracedStatement, Write
@@ -32,7 +31,7 @@ from tests.own_app import findings_of, measured
 from tests.pages import ROOT
 from tests.rows import thorough
 from tests.run_python import run_python
-from tests.user_work import racy_programs, web_programs
+from tests.user_work import racy_programs, weak_programs, web_programs
 
 TRACED = """
 import json
@@ -69,7 +68,7 @@ def suspicious_lines(folder: Path, module: ModuleType) -> dict[str, list[tuple[s
     return found
 
 
-@pytest.mark.parametrize("module", [racy_programs, web_programs])
+@pytest.mark.parametrize("module", [racy_programs, weak_programs, web_programs])
 def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path, module: ModuleType) -> None:
     found = suspicious_lines(tmp_path, module)
     assert {name for name, told in found.items() if told} == {

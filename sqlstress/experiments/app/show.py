@@ -59,6 +59,7 @@ from sqlstress.user_work.failures_view import (
     own_hold_findings,
     repeat_findings,
     split_findings,
+    unclosed_findings,
     wal_findings,
 )
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
@@ -486,8 +487,9 @@ class AppShown(UserPresenter):
         no_effect_findings,
         memory_findings,
         own_hold_findings,
-        failure_findings,
+        unclosed_findings,
         repeat_findings,
+        failure_findings,
         suspicion_findings,
         wal_findings,
         raised,

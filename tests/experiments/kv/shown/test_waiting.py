@@ -104,6 +104,13 @@ def test_waits_of_a_throttled_run_blame_the_quota() -> None:
     assert "stall" not in told
 
 
+def test_short_windows_have_no_fairness_verdict_but_the_longer_window_has() -> None:
+    short = replace(UNFAIR, seconds=0.3)
+    assert "starvation" not in findings(run(1, 8, short))
+    longer = replace(run(1, 8, short), longer=replace(UNFAIR, seconds=2.0))
+    assert "shares were uneven" in findings(longer)["starvation"]
+
+
 def test_fixed_number_of_operations_has_no_fairness_verdict() -> None:
     told = findings(run(1, 8, trial(fairness=0.022), case=Case(ops=1)))
     assert "starvation" not in told

@@ -1,0 +1,214 @@
+"""Checks in a call that do not protect it, although they look as if they did.
+
+- UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
+  process was first. The call goes on, because it does not read the row count.
+- SECONDS, a time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes
+  within a second have the same time.
+- LAST_ROW, the last row: a call reads max(id) after its INSERT has committed, and may get the row of another
+  process.
+- REUSED_ID, a reused id: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a
+  later row, which then looks like a row that is already known.
+- EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
+  comparison that shows whether the claim still holds.
+
+Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlstress.user_work.dependence import may_depend
+from sqlstress.user_work.protected_writes import changed_keys, is_new, knows_it_wrote
+from sqlstress.user_work.suspicions import (
+    EXPIRED,
+    LAST_ROW,
+    REUSED_ID,
+    SECONDS,
+    UNREAD_COUNT,
+    Suspicion,
+)
+from sqlstress.user_work.touched import conditions, may_ignore, parse_change, parse_sets
+from sqlstress.user_work.traced_statements import DELETE, INSERT, UPDATE, Table, TracedStatement, Write
+
+Statements = Sequence[TracedStatement]
+
+_WHOLE_SECONDS = re.compile(
+    r"\s*(current_timestamp|datetime\s*\(|unixepoch\s*\(\s*\)|strftime\s*\(\s*'%s'|"
+    r"'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d')",
+    re.IGNORECASE,
+)
+"""Pattern of an SQL value that is a time in whole seconds."""
+_LAST_ROW = re.compile(
+    r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
+    r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Pattern of a query for the largest value of a column, or for the row that has it."""
+
+
+def id_reusing_tables(calls: Iterable[Statements]) -> set[Table]:
+    """Return the tables to which a call adds rows whose ids SQLite may have given to deleted rows before."""
+    writes = (statement.write for call in calls for statement in call)
+    return {write.table for write in writes if write and write.reuses_ids}
+
+
+def weak_checks(call: Statements, reusing: set[Table]) -> Iterator[Suspicion]:
+    """Yield the suspicions about a call. `reusing` has the tables whose ids SQLite may use again."""
+    for index, statement in enumerate(call):
+        if not (write := statement.write):
+            continue
+        earlier, later = call[:index], call[index + 1 :]
+        if write.kind == UPDATE and (query := _compared_query(earlier, statement, write)):
+            goes_on = any(other.write for other in later)
+            if goes_on and not knows_it_wrote(call, index, write):
+                yield Suspicion(UNREAD_COUNT, write.table[1], query, statement)
+            if _compares_seconds(statement.sql, write):
+                yield Suspicion(SECONDS, write.table[1], query, statement)
+        if write.kind == INSERT and write.numbered and (query := _last_row_query(statement, write, later)):
+            yield Suspicion(LAST_ROW, write.table[1], statement, query)
+        if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
+            yield Suspicion(REUSED_ID, write.table[1], insert, statement)
+    yield from _expired_leases(call)
+
+
+def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
+    """Return the query whose result a compare-and-set UPDATE compares; None for other writes.
+
+    The query is outside of the transaction of the UPDATE.
+    """
+    compared = write.sets & write.wheres
+    if not compared:
+        return None
+    return next(
+        (
+            query
+            for query in reversed(earlier)
+            if query.write is None
+            and query.found
+            and query.runner == statement.runner
+            and not query.shares_snapshot(statement)
+            and compared & (query.reads.get(write.table, frozenset()) | conditions(query.sql))
+            and write.table in query.reads
+        ),
+        None,
+    )
+
+
+def _compares_seconds(sql: str, write: Write) -> bool:
+    """Return whether a compare-and-set UPDATE compares only a time in whole seconds, and renews it."""
+    change = parse_change(sql)
+    if not change:
+        return False
+    values = parse_sets(change.sets)
+    compared = write.sets & write.wheres
+    return bool(compared) and all(_WHOLE_SECONDS.match(values.get(column, "")) for column in compared)
+
+
+def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
+    """Return the query for the last row of a table after an INSERT has committed, if a later write uses it.
+
+    The query takes the last row for the row of the INSERT.
+    """
+    if is_new(write):
+        return None
+    for index, query in enumerate(later):
+        is_last_row = (
+            query.write is None
+            and write.table in query.reads
+            and len(query.reads) == 1
+            and not query.shares_snapshot(insert)
+            and not conditions(query.sql) - {"order", "by", "desc", "limit"}
+            and _LAST_ROW.match(query.sql.strip())
+        )
+        if is_last_row and any(
+            other.write and may_depend(query.stack, other.stack, by_rows=False) is not False
+            for other in later[index + 1 :]
+        ):
+            return query
+    return None
+
+
+def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
+    """Return the INSERT that stores the id of a row, unless it is stored already, before the row's DELETE."""
+    ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
+    return next(
+        (
+            statement
+            for statement in earlier
+            if statement.write
+            and statement.write.kind == INSERT
+            and statement.write.table != delete.table
+            and may_ignore(statement.sql)
+            and any(
+                values in ids
+                for row in (*(statement.write.rows or ()), *statement.write.existing)
+                for _, values in row
+            )
+        ),
+        None,
+    )
+
+
+# Expired leases.
+
+_LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
+"""Pattern of a condition such as `expires < 100`, with its column and value."""
+
+
+def _expired_leases(call: Statements) -> Iterator[Suspicion]:
+    for index, claim in enumerate(call):
+        if not (claim.write and claim.write.rows and _is_lease(claim)):
+            continue
+        names = {name for row in claim.write.rows for name in row}
+        for later in call[index + 1 :]:
+            if later.transaction != claim.transaction and later.write and later.write.rows:
+                is_claimed = any(name in names for row in later.write.rows for name in row)
+                is_change = later.write.kind in (UPDATE, DELETE) and later.write.table == claim.write.table
+                if is_claimed and is_change and not _compares_claim(call, claim, later):
+                    yield Suspicion(EXPIRED, claim.write.table[1], claim, later)
+                    break
+
+
+def _is_lease(claim: TracedStatement) -> bool:
+    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
+
+    The user's code must notice whether it got the rows, by RETURNING or by the row count.
+    """
+    write, change = claim.write, parse_change(claim.sql)
+    if not write or not change or write.kind != UPDATE or write.unseen:
+        return False
+    values = parse_sets(change.sets)
+    limits = ((column.lower(), limit) for column, limit in _LIMIT.findall(change.condition))
+    return any(
+        column in values and column in write.wheres and _is_later(values[column].strip(), limit)
+        for column, limit in limits
+    )
+
+
+def _is_later(value: str, limit: str) -> bool:
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
+    try:
+        return float(value) > float(limit)
+    except ValueError:
+        are_texts = value[:1] == limit[:1] == "'"
+        return value > limit if are_texts else value != limit and value.startswith(limit)
+
+
+def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
+    """Return whether the transaction of a later write compares a column that the claim has set.
+
+    Such a comparison, for example of the owner, shows whether the claim still holds.
+    """
+    assert claim.write
+    columns = claim.write.sets - claim.write.computed
+    return any(
+        columns & (other.write.wheres if other.write else conditions(other.sql))
+        for other in call
+        if other.transaction == later.transaction and _concerns(other, claim.write.table)
+    )
+
+
+def _concerns(statement: TracedStatement, table: Table) -> bool:
+    return table in statement.reads or (statement.write is not None and statement.write.table == table)
