@@ -142,7 +142,7 @@ LOCKS_A_FILE = """
 import fcntl, os, sys, time
 file = open(sys.argv[1] + ".lock", "w")
 fcntl.flock(file, fcntl.LOCK_EX)
-if sys.argv[2] == "delete":
+if sys.argv[2] == "delete" and os.path.exists(file.name):  # The other process may have deleted it.
     os.remove(file.name)
 time.sleep(0.7)
 """
