@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from sqlstress.engine.folder import MARKER, PREFIX, remove_abandoned
+from sqlstress.user_work import rehearsal
 from tests import drawing
 from tests.brief import changes
 from tests.fork_servers import fork_servers, shared_fork_servers
@@ -25,7 +26,7 @@ GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
 """Set by .ci/run, which has installed what tests need."""
 MAY_SKIP = "needs Linux and root"
-WORKERS = 4
+WORKERS = 5
 """More than most machines have cores: a third of a test's time is waiting for disks and windows."""
 LONGEST = {
     "test_gate_measures_the_package_of_each_branch",
@@ -96,7 +97,6 @@ def pytest_collection_finish() -> None:
 
     By default a tenth of the processor time of tests that show reports is garbage collection.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
     gc.enable()
@@ -146,10 +146,11 @@ def command_of(process: psutil.Process) -> list[str]:
 
 @pytest.fixture
 def brief_runs(shared_fork_servers: None) -> Iterator[None]:
-    """Apply tests.brief and share fork servers: short measurements of the sync cost, no repeated trials."""
+    """Apply tests.brief, share fork servers, and rehearse transactions as often as in a slow rehearsal."""
     with pytest.MonkeyPatch.context() as patch:
         for names, name, value in changes():
             patch.setitem(names, name, value)
+        patch.setattr(rehearsal, "MAX_ROUNDS", rehearsal.MIN_ROUNDS)
         yield
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from sqlstress.report import Report, read
@@ -18,6 +18,7 @@ CORPUS = Path(__file__).with_name("corpus")
 GOLDEN = Path(__file__).with_name("golden")
 
 
+@cache
 def corpus_report(name: str) -> Report:
     """Return a report of the corpus, in today's format."""
     return replace(read(CORPUS / f"golden-{name}.json"), format_version=FORMAT_VERSION)

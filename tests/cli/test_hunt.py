@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sqlstress import api
 from sqlstress.experiments.hunt.result import WAL_RESET
 from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.targets.sqlite.connections import native_unavailable
@@ -46,8 +47,10 @@ def test_wal_reset_bug_is_found_and_named(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_doctor_hunts_in_the_folder_of_dir(cli: Cli, tmp_path: Path) -> None:
+def test_doctor_hunts_in_the_folder_of_dir(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("apsw")
+    hunt = api.hunt
+    monkeypatch.setattr(api, "hunt", lambda **options: hunt(**{**options, "max_time": "1s"}))
     done = cli("doctor", "--hunt", "--driver", "apsw", "--dir", tmp_path)
     assert (done.code, done.err) == (0, ""), done.out
     assert "Hunt         Nothing found." in done.out

@@ -53,7 +53,7 @@ def test_transfer_with_lost_updates_fails_its_check_and_exits_1(cli: Cli) -> Non
 
 @pytest.mark.thorough
 def test_scripts_are_measured_with_and_without_a_ledger(cli: Cli) -> None:
-    said = cli("sql", "-bbank", "-c2", "--ledger", *ONCE, "--details", "--duration=500ms", "--repeat=6")
+    said = cli("sql", "-bbank", "-c2", "--ledger", *ONCE, "--details", "--duration=200ms", "--repeat=6")
     assert said.code == 0 and "- ledger: " in said.out
     assert [run.case.spec.ledger for run in saved().runs] == [False, True]
     ledgers = [[check for check in run.verdict.checks if check.name == "ledger"] for run in saved().runs]

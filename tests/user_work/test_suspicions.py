@@ -167,7 +167,10 @@ def suspicions_of(report: sqlstress.Report) -> list[Sighting]:
     ]
 
 
-def test_suspicion_has_both_statements_with_lines_and_files_are_kept(tmp_path: Path) -> None:
+def test_suspicion_has_both_statements_with_lines_and_files_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rehearsal, "MAX_ROUNDS", 30)
     file = ROOT / "examples" / "recipes" / "hit_counter_wrong.py"
     report = sqlstress.measure(
         "app", file=str(file), concurrency=1, ops=10, repeat=1, directory=tmp_path, keep=True

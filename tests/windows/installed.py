@@ -51,10 +51,12 @@ def without_compiler(wine: Wine) -> None:
     build = ("wheel", "--no-deps", "--wheel-dir", str(wheels), "-C--build-option=--plat-name=win_amd64")
     _pip(*build, str(checkout(wine)), CC="false")
     (built,) = wheels.glob("sqlstress-*.whl")
-    into = ("install", *WHEELS, "--target", str(wine.packages), "--upgrade")
-    if not (wine.packages / EXTRA).is_dir():
+    # This Python's bytecode is of no use to Windows' Python.
+    into = ("install", *WHEELS, "--target", str(wine.packages), "--upgrade", "--no-compile")
+    if (wine.packages / EXTRA).is_dir():
+        _pip(*into, "--no-deps", str(built))
+    else:
         _pip(*into, f"{built}[{EXTRA}]", *BROUGHT)
-    _pip(*into, "--no-deps", str(built))
 
 
 def has_compiler() -> bool:
