@@ -1,7 +1,8 @@
 """Findings of methods, keys and cycles, and figures of their tables, as pure functions of a report.
 
-A run is all trials of a case. A group is the runs of a table. A pass is one trial of each case in turn. A
-difference of times is reported only if it is significant over the passes. Sizes of files have no noise.
+A run is all trials of a case. A group is the runs that one table of the report shows. A pass is one trial of
+each case in turn. A difference of times is reported only if it is significant over the passes. Sizes of files
+have no noise.
 """
 
 from __future__ import annotations
@@ -317,7 +318,7 @@ class KeyRow(case_table.Row):
     """Table row of a case of the experiment keys."""
 
     base: KeyRow | None = None
-    """Row of the equal case with ids of the type uuid4; None if there is no such case."""
+    """Row of the case that differs only by ids of the type uuid4; None if there is no such case."""
 
     @property
     def picks(self) -> Picks:

@@ -103,7 +103,7 @@ def steps_of(case: Case) -> Iterator[Step]:
 
 
 class MethodsSource(StepSource):
-    """Source of the steps of a cell. A time-out or a limit of SQLite ends it early."""
+    """Source of the steps of a cell (a method at a scale). A time-out or a limit of SQLite ends the steps."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]

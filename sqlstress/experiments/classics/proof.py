@@ -26,32 +26,32 @@ def check_rows(
     `name` is the name of the check. `described` returns the text of a row.
     """
     tally = CheckCounter(name)
-    expected = [*workers]
-    is_stored = dict.fromkeys(chain.from_iterable(chain.from_iterable(expected)), False)
+    by_worker = [*workers]
+    expected = {*chain.from_iterable(chain.from_iterable(by_worker))}
+    stored: set[Any] = set()
     for row in rows:
         tally.checked += 1
-        if row not in is_stored:
+        if row not in expected:
             tally.problem(f"{described(row):.80} should not be there")
-        elif is_stored[row]:
+        elif row in stored:
             tally.problem(f"{described(row):.80} is there twice")
-        else:
-            is_stored[row] = True
-    for tables in expected:
-        for text in min((_objections(table, tables, is_stored, described) for table in tables), key=len):
+        stored.add(row)
+    for tables in by_worker:
+        for text in min((_objections(table, tables, stored, described) for table in tables), key=len):
             tally.problem(text)
     return tally.check()
 
 
 def _objections(
-    table: Sequence[Any], tables: Tables, is_stored: dict[Any, bool], described: Callable[[Any], str]
+    table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row of `table` that is missing, and each row of the other tables."""
-    texts = [f"{described(row):.80}, which was acknowledged, is gone" for row in table if not is_stored[row]]
-    if len(tables) > 1:
-        rows = {*table}
-        others = (row for row in chain.from_iterable(tables) if row not in rows and is_stored[row])
-        texts += [f"{described(row):.80} was not acknowledged" for row in dict.fromkeys(others)]
-    return texts
+    """Return a text for each row of `table` that is not stored, and each stored row of the other tables."""
+    rows = {*table}
+    others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
+    return [
+        *(f"{described(row):.80}, which was acknowledged, is gone" for row in table if row not in stored),
+        *(f"{described(row):.80} was not acknowledged" for row in others if row in stored),
+    ]
 
 
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:

@@ -162,7 +162,7 @@ def _method_legend(group: Group) -> Iterator[str]:
 
 
 class MethodsShown(ClassicShown):
-    """Presenter of methods: a table with a row for each cell."""
+    """Presenter of methods: a table with a row for each method at each scale."""
 
     topics = (methods, partial_proofs)
 

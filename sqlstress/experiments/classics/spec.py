@@ -3,8 +3,8 @@
 Methods write or query samples (files) and results (a number for each pair of samples). The names of methods:
 1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), VALUES (pairs as a
 joined table), JSON (rows from a JSON parameter), SPC (rows made inside SQLite). With TSC, all rows are in one
-transaction. Tricks are a method with WAL and TSC if they are used: "1b1 + WAL". A pick is a row that links a
-user with an item.
+transaction. The tricks of a case are its method, followed by WAL and TSC if used, such as "1b1 + WAL". A pick
+is a row that links a user with an item.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Method:
     """Case of `sqlstress methods`: a method of writing or querying rows, at a number of rows (scale)."""
 
     phase: str
-    """Work: insert samples, allocate a result for each pair of samples, or query results of pairs."""
+    """Work: insert samples, insert a pending result for each pair of samples (allocate), or query results."""
     name: str
     """Name of the method: 1b1, BLK, BLK/n, VALUES, JSON or SPC."""
     transaction: bool

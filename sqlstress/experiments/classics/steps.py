@@ -62,7 +62,10 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
 
 class StepSource(OrderedSource):
-    """Source of the steps of a worker. It ends early at the time limit, between two chunks."""
+    """Source of the steps of a worker.
+
+    The timed loop takes the steps in chunks. At the time limit, the source returns no further chunk.
+    """
 
     def __init__(
         self,

@@ -63,6 +63,23 @@ def test_committed_rows_are_those_that_sqlite_keeps(steps: list[Step], done: int
     assert committed(steps[:done]) == kept_by_sqlite(steps[:done])
 
 
+ONE, TWO_ROWS = Step(INSERT, [1]), Step(INSERT, [2, 3])
+
+
+@pytest.mark.parametrize(
+    ("steps", "rows"),
+    [
+        ([ONE, Step(BEGIN), TWO_ROWS], [1]),
+        ([ONE, Step(BEGIN), Step(DELETE), TWO_ROWS], [1]),
+        ([ONE, Step(BEGIN), TWO_ROWS, Step(COMMIT)], [1, 2, 3]),
+        ([ONE, Step(BEGIN), Step(DELETE), TWO_ROWS, Step(COMMIT), ONE], [2, 3, 1]),
+    ],
+    ids=["open", "open after a DELETE", "committed", "followed by a row"],
+)
+def test_open_transaction_leaves_no_rows(steps: list[Step], rows: list[int]) -> None:
+    assert committed(steps) == kept_by_sqlite(steps) == rows
+
+
 @given(step_lists | transactions, st.integers(0, 30))
 def test_dead_worker_may_have_done_one_more_step(steps: list[Step], done: int) -> None:
     assert possible_tables(steps, done, died=False) == [committed(steps[:done])]

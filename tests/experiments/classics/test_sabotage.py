@@ -240,12 +240,14 @@ def test_rows_that_only_an_index_still_has_are_missed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def killed_keys(measured: Measured) -> Measured:
+def killed_keys(measured: Measured) -> Iterator[Measured]:
     """Measured trial, changed as if worker 1 had been killed before its last transaction was acknowledged."""
     ended = [WorkerExit(1, reason="was killed"), measured.ended[1]]
-    users = users_of(measured.case, 1)
-    OperationLedger(measured.work.shared[0], 1).announce(len(users) - 1, 1)
-    return replace(measured, ended=ended)
+    users, (words,) = users_of(measured.case, 1), measured.work.shared
+    before = words[:]
+    OperationLedger(words, 1).announce(len(users) - 1, 1)
+    yield replace(measured, ended=ended)
+    words[:] = before
 
 
 def rows_of(killed_keys: Measured, user: int) -> tuple[object]:
