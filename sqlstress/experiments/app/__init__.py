@@ -21,7 +21,7 @@ SESSION, BEGINS = "session", "a session begins with"
 """Topics. SESSION is a connection to a server. BEGINS has the initial settings of a session on the server; it
 is reported if no connection was seen."""
 USED_FILE = "used file"
-"""Topic of databases on which statements have run, also on connections whose settings are not read."""
+"""Topic of the databases that connections have used, including connections whose settings are not read."""
 HERE = "this"
 """Value of the trait "database", and of USED_FILE, if the connection is to the database of the trial."""
 INSIDE = "inside: "

@@ -51,7 +51,7 @@ def _first(request: AppRequest, driver: str) -> Case:
     settings = request.with_settings(
         journal_mode=KEEP_JOURNAL_MODE, synchronous=None, busy_timeout_ms=LOCK_TIMEOUT_MS
     )
-    # Choose the target first, because the file is inspected with the address of a dummy database there.
+    # Choose the target first: the user's file is imported with the address of a dummy database of the target.
     bare = options.on_target(
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
@@ -81,10 +81,10 @@ def _first(request: AppRequest, driver: str) -> Case:
     return _first_opening(request, first, contents) if request.selection.start else first
 
 
-# Openings instead of transactions.
+# Cases of --start, which measures openings instead of transactions.
 
 _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
-"""Options without a meaning for openings."""
+"""Names of options that have no meaning with --start, which measures openings."""
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:

@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.recorded_classes"
-"""The only module of sqlstress whose profile events count: its methods call those of sqlite3."""
+"""Module of sqlstress whose calls the profile function observes, too: its methods call sqlite3's methods."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -75,13 +75,13 @@ class Ledger:
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Observe this thread's calls. Return False if it has another profile function already."""
+        """Observe this thread's calls. Return False if the thread already has another profile function."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
     def commits(self, followed: CommitRecorder) -> None:
-        """Handle that the current call of this thread is about to commit on the recorder's connection."""
+        """Record that the current call of this thread is about to commit on the connection of `followed`."""
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
@@ -98,14 +98,14 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append numbers of acknowledged commits, until an incomplete write misaligns the file."""
+        """Append numbers of acknowledged commits to the file, unless an earlier write was incomplete."""
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
 class CommitRecorder:
-    """Adds the rows to the transactions of a connection, and records its commits in the ledger."""
+    """Adds a row of the ledger to each transaction of a connection, and records the connection's commits."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
         self._ledger, self._connection = ledger, connection
@@ -132,7 +132,7 @@ class CommitRecorder:
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
-        """Add the row to a transaction that has changed data, unless an earlier, failed COMMIT did so."""
+        """Add a row to a transaction that has changed data, unless an earlier COMMIT that failed added it."""
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
@@ -146,7 +146,7 @@ class CommitRecorder:
             self._ledger.commits(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number; 0 if the write may have been only to attached databases."""
+        """Insert a row and return its number; 0 with attached databases: only they may have been written."""
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:
@@ -156,7 +156,10 @@ class CommitRecorder:
         return number
 
     def ended(self, returned: bool | None) -> None:
-        """Handle the end of a committing call. `returned` is None if C code hides whether it raised."""
+        """Handle the end of a committing call.
+
+        `returned` is whether the call raised no error; None if C code called it, which hides the error.
+        """
         committed, self._committing = self._committing, []
         if returned is None:
             committed = [number for number in committed if self._is_there(number)]
@@ -176,7 +179,7 @@ class CommitRecorder:
             self._asks = False
 
     def is_shared(self) -> None:
-        """Count the connection as not followed any more, because several threads use it at once."""
+        """Stop following the connection, because several threads use it at once, and count it."""
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:

@@ -12,7 +12,7 @@ PATIENCE_S = 10.0
 """Maximum time that a worker waits for the other workers, before connect and after a failure, in seconds."""
 _LOOK_S = 0.01
 _START_LOOK_S = 0.0005
-"""Seconds between looks at other workers' states, and so between their calls of connect."""
+"""Time between two looks at the states of other workers, in seconds. Calls of connect differ by this time."""
 
 
 class Openings:
@@ -33,7 +33,7 @@ class Openings:
             time.sleep(_START_LOOK_S)
 
     def failed(self) -> int:
-        """Return the number of workers in which connect failed, once it ended in all, or after PATIENCE_S."""
+        """Wait for all workers, at most PATIENCE_S. Return the number of workers in which connect failed."""
         deadline = time.monotonic() + PATIENCE_S
         while {0, _READY} & {*self._words.tolist()} and time.monotonic() < deadline:
             time.sleep(_LOOK_S)

@@ -39,6 +39,6 @@ def _failed(run: Run) -> int:
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
-    """Yield the causes of failed openings, in all states of the file together, then findings of `further`."""
+    """Yield the causes of failed openings in all situations of the group, then the findings of `further`."""
     for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
         yield from topic(group)

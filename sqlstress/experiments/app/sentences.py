@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import FailureTime, failure_time, listing, perce
 from sqlstress.statistics.units import digits, plural
 
 MIN_SEVERAL = 1.5
-"""Average number of connections per call from which the number is written."""
+"""Minimum average number of connections per call for which the sentence names the number."""
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:

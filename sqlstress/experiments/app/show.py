@@ -74,12 +74,12 @@ from sqlstress.user_work.show import (
 from sqlstress.user_work.suspicions import DEFERRED
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
-"""Least share of a call's time, and least connections per call, from which openings are reported."""
+"""Minimum share of a call's time, and minimum number of connections per call, for a finding on openings."""
 OPENING_EXCESS = 3
-"""Multiple of the time of an opening without load, up to which openings under load count."""
+"""Openings under load count with at most this multiple of the time that an opening takes without load."""
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
-"""Least commits per call that are reported."""
+"""Minimum number of commits per call for a finding on commits."""
 MIN_TIMEOUT_MS = 1000
 """Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
 MAX_KINDS = 5
@@ -192,7 +192,7 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the items of a trait that is a list separated by commas, from all connections, each once."""
+    """Return the different items of a trait of connections. The trait is a list separated by commas."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
@@ -236,7 +236,7 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     }
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings))
-    # The findings on databases in memory have their names, except in older reports.
+    # Other findings already name the databases in memory. Older reports lack these findings.
     named = (":memory:",) if any(True for _ in sightings(group, IN_MEMORY)) else ()
     other_names = dict.fromkeys(
         name
@@ -303,7 +303,7 @@ def session_findings(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.settings_differ, kinds=len(settings), server=True)
 
 
-# Exceptions of the application's transactions, and threads that did not end.
+# Findings on exceptions of the application's transactions, and on threads that did not end.
 
 
 _MEANINGS = {

@@ -31,7 +31,7 @@ def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> N
     path = str(place.directions().address)
     if not Path(path).exists():
         raise UsageError(f"{place.case.spec.file}: connect opened no database at the path that it got.")
-    # In another process, because nothing else may have the file open when it closes.
+    # A child process converts the file: for CRASHED_WAL, it ends without closing the database.
     with suppress(Died):
         call_in_subprocess(pulse, convert, path, situation)
 

@@ -45,7 +45,7 @@ class App:
     transactions: tuple[Weighted, ...] = ()
     """Transactions of the application."""
     situation: str = ""
-    """State of the files before the openings, such as "WAL"; empty if transactions are measured."""
+    """State of the files before the openings (calls of `@connect`), such as "WAL"; empty without --start."""
     data: Data = NO_DATA
     """Database of the transactions, and its checks."""
     ledger: bool = option(

@@ -261,7 +261,8 @@ def _leave_without_them() -> None:
     os._exit(0)
 
 
-# Processes that the user's code forks: they must neither return to sqlstress's loop nor outlive their parent.
+# Handling of processes that the user's code forks. Such a process must neither return to sqlstress's loop nor
+# outlive its parent.
 
 
 _forked: list[bool] = []

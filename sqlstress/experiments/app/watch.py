@@ -82,7 +82,7 @@ class WriteTransactions:
         self.committed = False
         """Whether any write transaction was committed."""
         self.is_known = False
-        """Whether the settings that were read are up to date: no PRAGMA has run since."""
+        """Whether the settings are up to date: no PRAGMA has run since they were read."""
         self._how = ""
         self._has_read = self._has_written = False
 
@@ -130,7 +130,7 @@ class WatchedConnection:
         self.works = False
         """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
-        """Which of its statements were examined: WHOLE, BEGINNING or THREADED."""
+        """Examined statements of the connection: WHOLE, BEGINNING or THREADED."""
         self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
@@ -202,7 +202,7 @@ class FileWatch:
         def begins(sql: str) -> bool:
             wants_more = handle is not None and handle(sql)
             if followed:
-                # Last, because the ledger takes the thread's next profile event as the result of the COMMIT.
+                # Call `begins` last: the ledger takes the thread's next profile event as the COMMIT's result.
                 followed.begins(sql)
             return wants_more or followed is not None
 
@@ -321,7 +321,8 @@ class ServerWatch:
         with opened(address, "cannot use the server") as connection:
             begins = _answers(connection)
         assert begins
-        del begins["autocommit"]  # It depends on the library, and the user's library may be another one.
+        # The default of autocommit depends on the library, and the user's code may use another library.
+        del begins["autocommit"]
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:

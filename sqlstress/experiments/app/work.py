@@ -153,7 +153,7 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings, with marks where foreign keys are off although tables declare some.
+        """Return the sightings. Mark connections whose foreign keys are off although tables declare some.
 
         A worker must not open the file itself: closing it would release the locks of the user's library.
         """
@@ -191,7 +191,7 @@ class AppWork(UserWork):
         if self.case.spec.situation:
             return
         used += [HERE for topic, what, _, _, _ in all_sightings if (topic, what) == (USED_FILE, HERE)]
-        # For files, `rows_written` is None and `rows` is 0.
+        # Only a server counts written rows: for files, `rows_written` returns None, so `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
         if rows > 0 and elsewhere:
@@ -210,7 +210,7 @@ class AppWork(UserWork):
         ]:
             yield Check(FILES, "failed", 1, 1, (f"deleted under a live connection: {deleted[0]}",))
         never = [(call, count) for topic, call, count, _, traits in all_sightings if NEVER in traits]
-        if never and not self.case.spec.ledger:  # The ledger counts these calls, too.
+        if never and not self.case.spec.ledger:  # With --ledger, the ledger counts these calls.
             count = sum(count for _, count in never)
             texts = [_uncommitted_text(call, count) for call, count in never]
             yield Check(OPEN, "failed", count, count, tuple(texts[:MAX_COUNTEREXAMPLES]))

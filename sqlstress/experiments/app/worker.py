@@ -298,7 +298,10 @@ class Errors:
         self._kinds = KindCounter(("", "others", ""))
 
     def add(self, transaction: str, error: BaseException, *, counts: bool = True) -> None:
-        """Count an exception of a transaction; only as BUSY if not `counts`, as in the warm-up."""
+        """Count an exception of a transaction.
+
+        If `counts` is False, as in the warm-up, only BUSY errors are counted, without their kind.
+        """
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
         self.busy_snapshot += is_snapshot
