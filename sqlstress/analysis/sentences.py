@@ -623,17 +623,28 @@ def more_in_json(*, count: int, what: str, of: str | None = None) -> str:
 
 
 @grave
-def touched_file(*, file: str, count: int, program: str, moved: bool, at: str | None = None) -> str:
-    where = f" ({at})" if at else ""
+def touched_file(
+    *,
+    file: str,
+    moved: bool,
+    program: str | None = None,
+    count: int | None = None,
+    at: str | None = None,
+    errors: Sequence[str] = (),
+) -> str:
+    subject = f"{program or 'A program'}{f' ({at})' if at else ''}"
+    times = "" if count is None else f", {plural(count, 'time')},"
+    follow = f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
     if moved:
         return (
-            f"{program}{where} moved, replaced or deleted {file}, {plural(count, 'time')}, while it was in "
-            "use. Open connections go on with the old file, so their commits are lost, and a new file with "
-            "the old -wal is damaged. Close all connections first, or restore with Connection.backup()."
+            f"{subject} moved, replaced or deleted {file}{times} while it was in use. Open connections go on "
+            f"with the old file, so their commits are lost, and a new file with the old -wal is damaged."
+            f"{follow} Use VACUUM to compact a file in use. Before you replace it, close all connections, or "
+            "restore with .restore or Connection.backup()."
         )
     return (
-        f"{program}{where} copied {file}, {plural(count, 'time')}, while it was in use. Such a copy lacks "
-        "the commits that are only in -wal, and may be torn. Use VACUUM INTO or Connection.backup()."
+        f"{subject} copied {file}{times} while it was in use. Such a copy lacks the commits that are only in "
+        f"-wal, and may be torn.{follow} Use VACUUM INTO, .backup or Connection.backup()."
     )
 
 

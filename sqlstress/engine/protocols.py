@@ -181,6 +181,10 @@ class Work(Protocol):
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
+    def explain(self, trial: Trial) -> Trial:
+        """Return a trial whose files another program changed, with observations that explain the change."""
+        return trial
+
     @property
     def completing(self) -> str:
         """Name of the phase in which `complete` runs, for the progress line; empty if it takes no time."""

@@ -407,7 +407,7 @@ class TrialRunner:
                 self.carry.clear()  # Later trials must not begin with copies of these files.
                 if self._copies:
                     self._copies.clear()
-                trial = replace(trial, error=disturbance.text)
+                trial = work.explain(replace(trial, error=disturbance.text))
                 if verdict := unreadable_verdict(disturbance):
                     return replace(trial, verdict=verdict)
             trial = replace(trial, verdict=work.verify(outcomes(ended), self._wait))

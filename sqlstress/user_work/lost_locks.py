@@ -30,13 +30,13 @@ _REMOVALS = ("os.remove", "os.rename")
 """Names of the audit events that Python raises before it deletes or moves a file."""
 _STARTS = ("subprocess.Popen", "os.system")
 """Names of the audit events that Python raises before it starts a program."""
-_COPIERS = {
+COPIERS = {
     *("cat", "copy", "cp", "dd", "install", "rclone", "rsync", "scp", "xcopy"),
     *("7z", "bzip2", "gzip", "pigz", "tar", "xz", "zip", "zstd"),
 }
-_MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
-"""_COPIERS: programs that copy files. _MOVERS: programs that move, replace or delete files."""
-_TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
+MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
+"""COPIERS: programs that copy files. MOVERS: programs that move, replace or delete files."""
+TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
 """Programs whose last argument is the file that they write."""
 _SHELLS = {"bash", "cmd.exe", "sh"}
 
@@ -85,7 +85,7 @@ class LostLocks:
     def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
         """Record the start of a program that copies, moves or deletes the database file.
 
-        Only the programs in _COPIERS and _MOVERS count: other programs may open the file with SQLite.
+        Only the programs in COPIERS and MOVERS count: other programs may open the file with SQLite.
         """
         with suppress(Exception):  # The arguments may have any type.
             command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
@@ -98,10 +98,10 @@ class LostLocks:
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         named = [word for word in arguments if self._is_database(folder / word.removeprefix("if="))]
-        if not named or program not in _COPIERS | _MOVERS:
+        if not named or program not in COPIERS | MOVERS:
             return ""
-        is_target = program in _TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
-        if program in _MOVERS or is_target:
+        is_target = program in TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
+        if program in MOVERS or is_target:
             return MOVED
         # A copy is sound if this process holds the write lock, and the WAL is copied, too, or is empty.
         wal = Path(f"{self._file}-wal")

@@ -183,6 +183,70 @@ def test_command_that_deletes_the_wal_is_named_and_its_commits_are_lost(cli: Cli
     assert said.code == 1 and "wrote into a deleted WAL" in said.err
 
 
+COPIES = """
+sqlite3 -cmd ".timeout 10000" "$1" "INSERT INTO log VALUES ($2, 1)" || exit 1
+sqlite3 -cmd ".timeout 10000" "$1" "SELECT count(*) FROM log WHERE number + 0 > -1; SELECT 1" > answer.$2
+{copy}
+"""
+
+
+@only_linux
+@pytest.mark.parametrize(
+    ("copy", "found"),
+    [
+        ('cp "$1" copy.$2', True),
+        ('sqlite3 "$1" "VACUUM INTO \'copy.$2\'"; cp copy.$2 other.$2', False),
+        ('sqlite3 -cmd ".timeout 10000" "$1" ".backup copy.$2"', False),
+    ],
+    ids=["cp", "VACUUM INTO", ".backup"],
+)
+def test_program_that_copies_the_database_in_use_is_named(cli: Cli, copy: str, *, found: bool) -> None:
+    Path("work.sh").write_text(COPIES.format(copy=copy), encoding="utf-8")
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--alone", "--ops", "60", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, "sh", "work.sh", "{db}", "{n}", options=options)
+    assert ("cp (work.sh:4) copied kv.db while it was in use." in said.text) == found
+    assert ("copied" in said.text) == found
+
+
+ONE_AFTER_ANOTHER = """
+exec 9> lock
+flock 9
+sqlite3 "$1" "INSERT INTO log VALUES ($2, 1)" || exit 1
+cp "$1" copy.$2
+"""
+
+
+@only_linux
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_copy_of_a_database_that_no_program_uses_is_right(cli: Cli, processes: str) -> None:
+    Path("work.sh").write_text(ONE_AFTER_ANOTHER, encoding="utf-8")
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--alone", "-c", processes, "--ops", "30", "--repeat", "1", "--setup", "schema.sql")
+    said = exec_(cli, "sh", "work.sh", "{db}", "{n}", options=options)
+    assert said.code == 0 and "copied" not in said.text
+
+
+COMPACTS = """
+if [ $2 = 20 ]; then
+    sqlite3 -cmd ".timeout 10000" "$1" "VACUUM INTO '$1.compact'" && mv "$1.compact" "$1"
+    exit
+fi
+sqlite3 -cmd ".timeout 10000" "$1" "INSERT INTO log VALUES ($2, 1)"
+"""
+
+
+@posix
+def test_program_that_replaces_the_database_is_named_with_its_cure(cli: Cli) -> None:
+    Path("work.sh").write_text(COMPACTS, encoding="utf-8")
+    Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
+    options = ("--alone", "--ops", "40", "--repeat", "1", "--max-failed", "100%", "--setup", "schema.sql")
+    said = exec_(cli, "sh", "work.sh", "{db}", "{n}", options=options)
+    assert "mv (work.sh:3) moved, replaced or deleted kv.db while it was in use." in said.text
+    assert "Use VACUUM to compact a file in use." in said.text
+    assert "lock file" not in said.text and "Check the owner" not in said.text
+
+
 NEXT_NUMBER = """
 import sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1], timeout=30)

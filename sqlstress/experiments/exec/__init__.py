@@ -1,5 +1,7 @@
 """The experiment `exec`, and the topics and kinds of observations that its workers report."""
 
+from typing import NamedTuple
+
 from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB
 
 EXIT_CODE, STDERR, ANSWER, ENDED = "exit code", "standard error", "answer", "ended"
@@ -14,7 +16,34 @@ MOMENTS, OPEN, CLOSED, SLEEPING = "moments", "database open", "database not open
 of the command slept, for example in a wait for a lock of a file."""
 DELETED_LOCK = "deleted lock file"
 """Topic of the commands that held the lock of a deleted file; the kind is the name of the file."""
+TOUCHED = "database copied or moved"
+"""Topic of the programs that copied the database file in use, or moved, replaced or deleted it (see
+`sqlstress.user_work.COPIED` and MOVED). The traits are the program and its place in the text; both may be
+empty."""
+TIMEOUTS = "busy timeouts"
+"""Topic of the busy timeouts in the text of a command whose lock was refused; the traits are `Timeouts`."""
 UNUSED, ORIGINAL = "copy not used", "original changed"
 """Topics: no command opened the copy of --database; an unknown program changed the original."""
 DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
 """Errors of SQLite in programs whose database is used without locks, or whose WAL was deleted."""
+
+
+class Timeouts(NamedTuple):
+    """Busy timeouts and transactions in the text of a command. A field is empty if the text lacks it."""
+
+    short: str = ""
+    """Text of a timeout that is too short, such as "PRAGMA busy_timeout = 5"."""
+    short_at: str = ""
+    """Place of this text."""
+    short_ms: str = ""
+    """Value of this timeout, in ms."""
+    seconds: str = ""
+    """"yes" if the text has this timeout in seconds."""
+    shells: str = ""
+    """"yes" if the text starts SQLite's shell on the database."""
+    unset_at: str = ""
+    """Place of the first such start that sets no busy timeout."""
+    bail: str = ""
+    """"yes" if each such start has -bail."""
+    deferred: str = ""
+    """"yes" if a transaction begins with BEGIN, BEGIN DEFERRED or SAVEPOINT."""

@@ -34,7 +34,7 @@ def refuse_original(command: Sequence[str], database: str) -> None:
                     f"{CURE}."
                 )
     paths = {os.path.abspath(database), os.path.realpath(database)}  # noqa: PTH100
-    for script in _scripts(command):
+    for script in scripts(command):
         text = script.read_text(encoding="utf-8", errors="replace")
         if "\0" not in text and any(map(_contains_path, paths, repeat(text))):
             raise UsageError(
@@ -51,7 +51,7 @@ def lockless_place(command: Sequence[str]) -> str:
 
     The place is a line of a script that the command names, or the command itself; empty if there is none.
     """
-    for script in _scripts(command):
+    for script in scripts(command):
         text = script.read_text(encoding="utf-8", errors="replace")
         for number, line in enumerate(text.splitlines() if "\0" not in text else (), 1):
             if found := _LOCKLESS.search(line):
@@ -85,7 +85,7 @@ def _is_same(piece: str, database: str) -> bool:
         return False
 
 
-def _scripts(command: Sequence[str]) -> Iterator[Path]:
+def scripts(command: Sequence[str]) -> Iterator[Path]:
     """Yield the files that a command names and that are small enough to be scripts."""
     for word in (shutil.which(command[0]) or command[0], *command[1:]):
         with suppress(OSError, ValueError):

@@ -12,13 +12,15 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from sqlstress.experiments.exec import CLOSED, DELETED_LOCK, MOMENTS, OPEN, SLEEPING
+from sqlstress.experiments.exec import CLOSED, DELETED_LOCK, MOMENTS, OPEN, SLEEPING, TOUCHED
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
+from sqlstress.user_work import COPIED, DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, MOVED, NO_LOCKS
+from sqlstress.user_work.lost_locks import COPIERS
 from sqlstress.user_work.source import PlainObservation
 
 if sys.platform != "win32":
@@ -28,9 +30,13 @@ else:
 
 EVERY_S = 0.02
 """Interval between samples, in seconds. A sample takes about 0.1 ms."""
-WORKED, STRAYED, REACHED = range(3)
-"""Indices of the shared flags of a trial: an operation has succeeded; a command had the original of the copy
-open; a command had the trial's database open."""
+WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
+"""Indices of the shared numbers of a trial.
+
+Four flags: an operation has succeeded; a command had the original of the copy open; a command had the trial's
+database open; two commands had it open at the same time. Then, by worker, the ID of the command if it had the
+database open in the last sample, else 0.
+"""
 
 
 class OpenFileSampler:
@@ -38,11 +44,18 @@ class OpenFileSampler:
 
     _signs: LockSigns
     _wals: DeletedWals
-    """Signs in the samples. `_signs` and `_wals` are not set without samples (no file, or no /proc)."""
+    _copiers: Copiers
+    """Signs in the samples. These three are not set without samples (no file, or no /proc)."""
 
-    def __init__(self, database: str, original: str, pid: Callable[[], int | None], flags: Any) -> None:
-        """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy."""
+    def __init__(
+        self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
+    ) -> None:
+        """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy.
+
+        Workers are counted from 1.
+        """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
+        self._own_pid = FIRST_PID + worker - 1
         self._original = Path(original) if original else None
         self._states = Counter[str]()
         """Number of samples by the command's state: OPEN, CLOSED or SLEEPING."""
@@ -52,6 +65,7 @@ class OpenFileSampler:
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
             self._signs, self._wals = LockSigns(self._database), DeletedWals(self._database)
+            self._copiers = Copiers(self._database)
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
@@ -66,7 +80,8 @@ class OpenFileSampler:
             *((DELETED_LOCK, name, count) for name, count in lock_files.items()),
         ]
         samples: list[PlainObservation] = [(*count, "", {}) for count in counts]
-        return [*samples, *self._signs.observations(), *self._wals.observations()]
+        signs = (self._signs, self._wals, self._copiers)
+        return [*samples, *chain.from_iterable(sign.observations() for sign in signs)]
 
     def _sample(self) -> None:
         while not self._ends.wait(EVERY_S):
@@ -83,12 +98,26 @@ class OpenFileSampler:
                     is_open = True
                     self._signs.add(process, parent, files)
                     self._wals.add(process, files)
+                    self._copiers.add(process, files)
                 if original and any(file.identity == original for file in files):
                     self._flags[STRAYED] = 1
+            self._flags[self._own_pid] = pid if is_open else 0
             if is_open:
                 self._flags[REACHED] = 1
+                self._compare_with_others(pid)
             if pid == self._pid():  # Otherwise the command ended during the sample.
                 self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
+
+    def _compare_with_others(self, pid: int) -> None:
+        """Set SHARED if this worker's command and another command have the database open at once."""
+        others = {other for other in self._flags[FIRST_PID:] if other} - {pid}
+        if not self._flags[SHARED] and any(map(self._is_open_in, others)) and self._is_open_in(pid):
+            self._flags[SHARED] = 1
+
+    def _is_open_in(self, pid: int) -> bool:
+        """Return whether a command or a process that it started has the database open."""
+        files = (file for process in family(pid) for file in open_files_of(process))
+        return any(file.name == self._database for file in files)
 
 
 def family(pid: int) -> dict[int, int]:
@@ -277,6 +306,53 @@ class DeletedWals:
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
             for (has_lock, is_written), count in kinds.items()
         ]
+
+
+class Copiers:
+    """Programs such as cp that read or write the database file while its WAL or journal is in use."""
+
+    def __init__(self, database: str) -> None:
+        """`database` is a path without symbolic links."""
+        self._database = database
+        self._seen: set[tuple[int, str, str]] = set()
+        """Processes, each with COPIED or MOVED, and its program."""
+
+    def add(self, pid: int, files: Sequence[OpenFile]) -> None:
+        """Add a sample of a process that has the database open; `files` are its open files."""
+        names = {file.name for file in files}
+        if not names.isdisjoint((f"{self._database}-wal", f"{self._database}-shm")) or not self._is_in_use():
+            return
+        with suppress(OSError):
+            folder = Path(f"/proc/{pid}")
+            program = (folder / "comm").read_text(encoding="utf-8", errors="replace").strip()
+            if program not in COPIERS:
+                return
+            for file in files:
+                if file.name == self._database:
+                    is_writing = writes(folder / "fdinfo" / file.number)
+                    self._seen.add((pid, MOVED if is_writing else COPIED, program))
+
+    def _is_in_use(self) -> bool:
+        """Return whether the WAL has frames, or a rollback journal exists."""
+        with suppress(OSError):
+            return Path(f"{self._database}-wal").stat().st_size > 0
+        return Path(f"{self._database}-journal").exists()
+
+    def observations(self) -> list[PlainObservation]:
+        """Return the number of processes by kind and program."""
+        kinds = Counter((kind, program) for _, kind, program in self._seen)
+        return [
+            (TOUCHED, kind, count, "", {"program": program, "at": ""})
+            for (kind, program), count in kinds.items()
+        ]
+
+
+def writes(information: Path) -> bool:
+    """Return whether a file /proc/PID/fdinfo/N shows a descriptor that is open for writing."""
+    for line in information.read_text(encoding="ascii").splitlines():
+        if line.startswith("flags:"):
+            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+    return False
 
 
 def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:

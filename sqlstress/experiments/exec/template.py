@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\{")
 _RANDOM = re.compile(r"random:(-?\d{1,18}):(-?\d{1,18})")
+DATABASE = "{db}"
+"""Placeholder for the path of the database."""
 _PLACEHOLDERS = "{n}, {worker}, {db}, {inner} and {random:LEAST:MOST}"
 
 

@@ -17,18 +17,32 @@ import psutil
 from sqlstress.analysis.causes import code_in
 from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
-from sqlstress.experiments.exec import ANSWER, DAMAGE_CODES, ENDED, ESCAPED, MOMENTS, ORIGINAL, STDERR, UNUSED
+from sqlstress.experiments.exec import (
+    ANSWER,
+    DAMAGE_CODES,
+    DELETED_LOCK,
+    ENDED,
+    ESCAPED,
+    MOMENTS,
+    ORIGINAL,
+    STDERR,
+    TIMEOUTS,
+    TOUCHED,
+    UNUSED,
+)
+from sqlstress.experiments.exec.command_text import CommandText
 from sqlstress.experiments.exec.refusal import CURE, lockless_place
-from sqlstress.experiments.exec.sampling import REACHED, STRAYED, deleted_traits
+from sqlstress.experiments.exec.sampling import FIRST_PID, REACHED, SHARED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
 from sqlstress.report import Check
 from sqlstress.report.results import Sighting
+from sqlstress.sqlite_codes import BUSY, LOCKED
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, NO_LOCKS
+from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, MOVED, NO_LOCKS
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
@@ -61,7 +75,7 @@ class ExecWork(UserWork):
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self._trial = secrets.token_hex(16)
-        self._flags = shared_array("q", 3)
+        self._flags = shared_array("q", FIRST_PID + case.concurrency)
         self.shared = (*self.shared, self._flags, self._trial)
         self._escaped = 0
         self._is_wrong = False
@@ -72,6 +86,8 @@ class ExecWork(UserWork):
         """IDs of the processes that were seen to write into a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
+        self._identity: open_files.Identity | None = None
+        """Identity of the database file before the load; None if there is no such file."""
         self._original: Original | None = None
         """Monitor of the original of the commands' copy; None without a copy, or for the empty command."""
 
@@ -82,9 +98,15 @@ class ExecWork(UserWork):
 
     def begins(self, pulse: Pulse) -> None:
         super().begins(pulse)
+        if self.place.stores and not self.case.server:
+            self._identity = open_files.identity(self._database)
         if self.data.database and self.case.spec.command and self.place.stores:
-            copy = Path(cast("SqlitePlace", self.place).paths[0])
-            self._original = Original(self.data.database, copy, (TRIAL, self._trial))
+            self._original = Original(self.data.database, self._database, (TRIAL, self._trial))
+
+    @property
+    def _database(self) -> Path:
+        """Database file of the commands. Call it only if the case has one."""
+        return Path(cast("SqlitePlace", self.place).paths[0])
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
         super().meanwhile(window, pulse)
@@ -136,11 +158,15 @@ class ExecWork(UserWork):
         self._is_wrong = verdict.status == "failed"
         return verdict
 
+    def explain(self, trial: Trial) -> Trial:
+        return replace(trial, sightings=tuple(self._with_text(trial.sightings)))
+
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
         trial = replace(trial, sightings=tuple(with_libraries(trial.sightings)))
         if self._escaped:
             trial = replace(trial, sightings=(*trial.sightings, Sighting(ENDED, ESCAPED, self._escaped)))
         trial = replace(trial, sightings=tuple(self._with_lockless(trial)))
+        trial = self.explain(trial)
         deleted = self._deleted_wals(trial.sightings)
         trial = replace(trial, sightings=(*trial.sightings, *deleted))
         if self._original:
@@ -165,14 +191,29 @@ class ExecWork(UserWork):
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
-        printed = [seen.example for seen in trial.sightings if seen.topic in (STDERR, ANSWER)]
-        codes = {code & 0xFF for code in map(code_in, printed) if code}
+        codes = {code & 0xFF for code in map(code_in, printed_in(trial.sightings)) if code}
         is_wrong = self._is_wrong or not codes.isdisjoint(DAMAGE_CODES)
         yield from (sighting for sighting in trial.sightings if not place or sighting.what != NO_LOCKS)
         if place and (unlocked or is_wrong):
             count = sum(sighting.count for sighting in unlocked) or 1
             traits = {"file": "the database", "at": place}
             yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
+
+    def _with_text(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
+        """Yield the observations of a trial, and facts in the text of the command that explain them."""
+        if not self.case.spec.command or self.case.server or not self.place.stores:
+            yield from sightings
+            return
+        name = self._database.name
+        is_replaced = open_files.identity(self._database) != self._identity
+        is_moved = is_replaced or any(is_deleted(seen, name) for seen in sightings)
+        programs = [sighting for sighting in sightings if sighting.topic == TOUCHED]
+        yield from (seen for seen in sightings if seen.topic != TOUCHED and not is_deleted(seen, name))
+        text = CommandText(self.case.spec.command, self.case.spec.stdin)
+        yield from touches(programs, text, name, is_shared=bool(self._flags[SHARED]), is_moved=is_moved)
+        codes = {code & 0xFF for code in map(code_in, printed_in(sightings)) if code}
+        if not codes.isdisjoint((BUSY, LOCKED)):
+            yield Sighting(TIMEOUTS, "", 1, traits=text.timeouts()._asdict())
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
         """Yield observations of an unused copy and of changes to the original."""
@@ -194,6 +235,40 @@ class ExecWork(UserWork):
         """Kill processes that have left their process group, and processes of a worker that was killed."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
+
+
+def printed_in(sightings: Iterable[Sighting]) -> list[str]:
+    """Return the error messages of commands."""
+    return [sighting.example for sighting in sightings if sighting.topic in (STDERR, ANSWER)]
+
+
+def is_deleted(sighting: Sighting, name: str) -> bool:
+    """Return whether an observation shows a process that had the deleted database file `name` locked."""
+    return sighting.topic == DELETED_LOCK and sighting.what == name
+
+
+def touches(
+    seen: Sequence[Sighting], text: CommandText, file: str, *, is_shared: bool, is_moved: bool
+) -> Iterator[Sighting]:
+    """Yield the programs that copied the database `file` in use, or moved it, with their places in the text.
+
+    `seen` are programs that were seen with the file open. `is_shared` is whether two commands had it open at
+    the same time, and `is_moved` whether it was moved or deleted. A program that the text names counts only
+    with one of these signs, because it may run while the file is not in use.
+    """
+    named = text.touches()
+    programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
+    for touch in named:
+        is_certain = (touch.kind, touch.program) in programs
+        is_probable = is_moved if touch.kind == MOVED else is_shared and not text.has_own_lock
+        if is_certain or is_probable:
+            yield Sighting(TOUCHED, touch.kind, 1, traits={**touch._asdict(), "file": file})
+    known = {(touch.kind, touch.program) for touch in named}
+    for sighting in seen:
+        if (sighting.what, sighting.traits["program"]) not in known:
+            yield replace(sighting, traits={**sighting.traits, "file": file})
+    if is_moved and MOVED not in {kind for kind, _ in known | programs}:
+        yield Sighting(TOUCHED, MOVED, 1, traits={"file": file, "program": "", "at": ""})
 
 
 def writers_in(sightings: Iterable[Sighting]) -> int:

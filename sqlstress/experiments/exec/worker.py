@@ -190,7 +190,9 @@ class CommandSource(ProgramSource):
         spec = self.case.spec
         self._starter = CommandStarter(variables, spec.stdin, self._output_reader.theirs, spec.timeout_s)
         database = self._address if spec.command else ""
-        self._sampler = OpenFileSampler(database, spec.data.database, lambda: self._starter.pid, self._flags)
+        self._sampler = OpenFileSampler(
+            database, spec.data.database, lambda: self._starter.pid, self._flags, self.worker
+        )
         on_parent_end(self._starter.end)
 
     def prepare(self, picks: Sequence[int]) -> list[list[str]]:
@@ -222,7 +224,7 @@ class LineSource(ProgramSource):
         words = fill(self._words, self._values(0))
         self._dialogue = Dialogue(variables, words, self._output_reader.theirs, spec.timeout_s)
         self._sampler = OpenFileSampler(
-            self._address, spec.data.database, lambda: self._dialogue.pid, self._flags
+            self._address, spec.data.database, lambda: self._dialogue.pid, self._flags, self.worker
         )
         on_parent_end(self._dialogue.end)
         # The first line is written before the load, so that no latency includes the program's start, and

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sqlstress.analysis.group import Group
-from sqlstress.experiments.exec import ORIGINAL, STDERR
-from sqlstress.experiments.exec.show import databases, error_code, refused
+from sqlstress.experiments.exec import ORIGINAL, STDERR, TIMEOUTS, TOUCHED, Timeouts
+from sqlstress.experiments.exec.refused import error_code, refused
+from sqlstress.experiments.exec.show import databases, touched
 from sqlstress.experiments.exec.spec import Command
 from sqlstress.experiments.exec.worker import statement_in
 from sqlstress.report import Failures, Latency, read
@@ -18,7 +20,7 @@ from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
-from sqlstress.user_work import DELETED, LOST_LOCKS, NO_LOCKS, OURS, UNKNOWN
+from sqlstress.user_work import COPIED, DELETED, LOST_LOCKS, MOVED, NO_LOCKS, OURS, UNKNOWN
 from sqlstress.user_work.options import Data
 from tests.example_report import assert_golden, example_report
 
@@ -101,19 +103,28 @@ def test_statement_is_found_in_a_line_of_source_code(source: str, statement: str
 
 
 def explained(
-    concurrency: int, failed_ms: float, *messages: str, source: str = "", loss: str = ""
+    concurrency: int,
+    failed_ms: float,
+    *messages: str,
+    source: str = "",
+    loss: str = "",
+    more: Sequence[Sighting] = (),
 ) -> list[str]:
-    """Return the findings on a case whose commands printed messages and failed after a time."""
+    """Return the findings on a case whose commands printed messages and failed after a time.
+
+    `loss` is a kind of lost locks, and `more` has further observations of the trial.
+    """
     run = example_report().runs[0]
     latency = Latency.from_buckets({bin_of(round(failed_ms * NS_PER_MS)): 9}, round(failed_ms * NS_PER_MS))
     traits = {"source": source, "statement": statement_in(source)}
     sightings = tuple(Sighting(STDERR, message, 9, message, traits) for message in messages)
     if loss:
         sightings += (Sighting(LOST_LOCKS, loss, 1, traits={"file": "kv.db", "at": ""}),)
+    sightings += tuple(more)
     trial = replace(run.trials[0], failures=(Failures("", "", latency),), sightings=sightings)
     case = Case(workload="exec", concurrency=concurrency, spec=Command(command=("sh", "cron.sh")))
     group = Group(case, (replace(run, case=case, trials=(trial,)),))
-    return [finding.text for finding in refused(group)]
+    return [finding.text for finding in (*touched(group), *refused(group))]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +138,45 @@ def explained(
 def test_disk_errors_without_locks_are_not_blamed_on_the_disk(loss: str, text: str) -> None:
     (found,) = explained(2, 1.0, "OperationalError: disk I/O error", loss=loss)
     assert text in found
+
+
+def texts_of(**fields: str) -> tuple[Sighting]:
+    """Return the observation of busy timeouts in the text of a command."""
+    return (Sighting(TIMEOUTS, "", 1, traits=Timeouts(**fields)._asdict()),)
+
+
+SHELL_ERROR = "Runtime error near line 2: database is locked (5)"
+
+
+def test_short_timeout_in_the_text_is_the_only_cause_that_is_named() -> None:
+    short = {"short": "PRAGMA busy_timeout = 5", "short_at": "add.sh:9", "short_ms": "5"}
+    (found,) = explained(4, 14, SHELL_ERROR, more=texts_of(**short, shells="yes", bail="yes"))
+    assert "PRAGMA busy_timeout = 5 (add.sh:9) waits for 5 ms only. Its unit is milliseconds" in found
+    assert found.endswith("write 5000 for 5 s.")
+    (found,) = explained(4, 14, SHELL_ERROR, more=texts_of(**short, shells="yes", deferred="yes"))
+    assert "(1) PRAGMA busy_timeout = 5" in found and "(2) The transaction had read" in found
+    assert "raise it" not in found
+
+
+def test_cause_that_the_text_contradicts_is_not_named() -> None:
+    (found,) = explained(4, 14, SHELL_ERROR)
+    assert "SQLite's shell waits for no lock" in found and "The transaction had read" in found
+    (found,) = explained(4, 14, SHELL_ERROR, more=texts_of(shells="yes", unset_at="add.sh:4", bail="yes"))
+    assert "SQLite's shell (add.sh:4) waits for no lock unless .timeout is set: use" in found
+    assert "-bail" not in found and "The transaction had read" not in found
+    (found,) = explained(4, 14, SHELL_ERROR, more=texts_of(shells="yes", deferred="yes"))
+    assert "waits for no lock" not in found and "The transaction had read" in found
+
+
+def test_errors_after_a_replaced_database_are_its_consequences() -> None:
+    traits = {"file": "kv.db", "program": "mv", "at": "compact.sh:11"}
+    messages = ("Error: stepping, disk I/O error (10)", "attempt to write a readonly database (1032)")
+    (found,) = explained(4, 14, *messages, more=(Sighting(TOUCHED, MOVED, 1, traits=traits),))
+    assert found.startswith("mv (compact.sh:11) moved, replaced or deleted kv.db while it was in use.")
+    assert "SQLITE_IOERR and SQLITE_READONLY_DBMOVED follow from it. Use VACUUM" in found
+    damaged, copied = "database disk image is malformed (11)", Sighting(TOUCHED, COPIED, 1, traits=traits)
+    found, other = explained(4, 14, damaged, messages[1], more=(copied,))
+    assert "may be torn. SQLITE_CORRUPT follows from it." in found and "READONLY" in other
 
 
 @pytest.mark.parametrize(

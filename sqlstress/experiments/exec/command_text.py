@@ -1,0 +1,168 @@
+"""Facts in the text of a command and its scripts: busy timeouts, copies and moves of the database.
+
+The text is read, and not run. A fact that the text does not show, such as the value of a variable that the
+script reads from a file, is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from sqlstress.experiments.exec import Timeouts
+from sqlstress.experiments.exec.refusal import LARGEST_SCRIPT, VARIABLE, scripts
+from sqlstress.experiments.exec.shell_text import TextLine, Touch, expanded, shell_touches
+from sqlstress.experiments.exec.template import DATABASE
+
+COMMAND = "the command"
+"""Place of a text in the words of the command, rather than in a file."""
+_COMMENT = re.compile(r"\s*(#|--\s|//)")
+_IMPORT = re.compile(r"\s*(import|from)\s")
+_OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
+_SHELLS = {"bash", "dash", "sh"}
+_SQL_FILE = re.compile(r"[\w./-]+\.sql\b")
+
+Text = Sequence[TextLine]
+"""Lines of a file, or of the words of the command, without comments."""
+
+
+class CommandText:
+    """Text of a command: its words, its scripts, and the SQL files that these name."""
+
+    def __init__(self, command: Sequence[str], stdin: str | None = None) -> None:
+        """Read the files. `stdin` is the file that the command reads as its standard input, or None."""
+        self.arguments = arguments_of(command)
+        """Arguments of the script, or of the program if there is no script."""
+        spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
+        self.python: list[Text] = [spoken] if is_python(spoken) else []
+        self.shell = list[Text]()
+        """Texts that are not Python, with the values of variables as far as they are known."""
+        self.sql = dict[str, str]()
+        """Contents of the SQL files that these texts name, by name."""
+        if not self.python:
+            self.shell = [self._expanded([TextLine(COMMAND, " ".join(command)), *spoken])]
+        for file in dict.fromkeys([*scripts(command), *([Path(stdin)] if stdin else [])]):
+            self._add(file)
+
+    def _expanded(self, text: Text) -> Text:
+        values = {str(place): word for place, word in enumerate(self.arguments, 1)}
+        return [*expanded(text, {**values, VARIABLE: DATABASE})]
+
+    def _add(self, file: Path) -> None:
+        text = _lines_of(file)
+        if is_python(text):
+            self.python.append(text)
+        else:
+            self.shell.append(self._expanded(text))
+        for name in {name for line in text for name in _SQL_FILE.findall(line.text)}:
+            for path in (Path(name), file.parent / name):
+                if path.name not in self.sql and path.is_file():
+                    self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
+
+    def touches(self) -> list[Touch]:
+        """Return the commands and calls that copy or move the database file, each once."""
+        found = [*chain.from_iterable(map(shell_touches, self.shell))]
+        if self.python:
+            from sqlstress.experiments.exec.python_text import python_touches
+
+            found += chain.from_iterable(python_touches(text, self.arguments) for text in self.python)
+        return [*dict.fromkeys(found)]
+
+    @property
+    def has_own_lock(self) -> bool:
+        """Whether the text uses a lock of its own, such as flock, which may keep other commands away."""
+        return any(_OWN_LOCK.search(line.text) for line in chain(*self.shell, *self.python))
+
+    def timeouts(self) -> Timeouts:
+        """Return the busy timeouts and transactions in the text."""
+        lines = [*chain.from_iterable((*self.shell, *self.python))]
+        lines += [TextLine(name, line) for name, text in self.sql.items() for line in text.splitlines()]
+        starts = [*chain.from_iterable(shell_starts(text, self.sql) for text in self.shell)]
+        unset = [at for at, text in starts if not _HAS_TIMEOUT.search(text)]
+        return next(_short_timeouts(lines), Timeouts())._replace(
+            shells="yes" if starts else "",
+            unset_at=unset[0] if unset else "",
+            bail="yes" if starts and all(_BAIL.search(text) for _, text in starts) else "",
+            deferred="yes" if any(_DEFERRED.search(line.text) for line in lines) else "",
+        )
+
+
+def arguments_of(command: Sequence[str]) -> Sequence[str]:
+    """Return the arguments of the script in a command, or of the program if there is no script."""
+    for place, word in enumerate(command[1:], 1):
+        if command[place - 1] == "-c":
+            # A shell gives the next word the number 0.
+            return command[place + 1 + (Path(command[0]).name in _SHELLS) :]
+        with suppress(OSError, ValueError):
+            if Path(word).is_file():
+                return command[place + 1 :]
+    return command[1:]
+
+
+def is_python(text: Text) -> bool:
+    return any(_IMPORT.match(line.text) for line in text)
+
+
+def _lines_of(file: Path) -> Text:
+    """Return the lines of a file without comments; none if it is no text, or too large for a script."""
+    with suppress(OSError):
+        if file.stat().st_size <= LARGEST_SCRIPT:
+            text = file.read_text(encoding="utf-8", errors="replace")
+            numbered = enumerate(text.splitlines() if "\0" not in text else (), 1)
+            return [
+                TextLine(f"{file.name}:{number}", line)
+                for number, line in numbered
+                if not _COMMENT.match(line)
+            ]
+    return []
+
+
+# Busy timeouts and transactions.
+
+
+SHORT_MS = 100
+"""Busy timeout in ms below which its value is probably a mistake: a commit on a slow disk can take longer."""
+_TIMEOUT_MS = re.compile(r"busy_?timeout['\"]?\s*[=(:,]\s*(?:\w+\s*,\s*)?(\d+)\b|\.timeout\s+(\d+)\b", re.I)
+"""Busy timeout in ms: PRAGMA busy_timeout = 5, sqlite3_busy_timeout(db, 5), .timeout 5 of the shell."""
+_TIMEOUT_S = re.compile(r"\bsqlite3\.connect\(.*\btimeout\s*=\s*(\d+(?:\.\d*)?|\.\d+)")
+"""Busy timeout in seconds, of Python's sqlite3."""
+_HAS_TIMEOUT = re.compile(r"busy_?timeout|\.timeout\b", re.I)
+_SHELL = re.compile(r"(?:^|[\s;&|(`\"'/{])sqlite3(?=\s)")
+"""Start of SQLite's shell, in a command line."""
+_IS_ON_DATABASE = re.compile(rf"{re.escape(DATABASE)}(?![\w.*/-])")
+_DEFERRED = re.compile(r"\bBEGIN\b(?!\s+(IMMEDIATE|EXCLUSIVE))|\bSAVEPOINT\b", re.I)
+_BAIL = re.compile(r"-bail\b|\.bail\s+on\b")
+
+
+def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
+    for line in lines:
+        for pattern, unit_ms in ((_TIMEOUT_MS, 1), (_TIMEOUT_S, 1000)):
+            for match in pattern.finditer(line.text):
+                value_ms = float(next(filter(None, match.groups()))) * unit_ms
+                if value_ms < SHORT_MS:
+                    text = match[0] if unit_ms == 1 else match[0][match[0].rindex("timeout") :]
+                    if line.text[: match.start()].rstrip().upper().endswith("PRAGMA"):
+                        text = f"PRAGMA {text}"
+                    yield Timeouts(text, line.at, f"{value_ms:g}", "yes" if unit_ms > 1 else "")
+
+
+def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the starts of SQLite's shell: each has its place, and the text from there to the next start.
+
+    If some of them name the database, the others are left out. The text of an SQL file, by name in `sql`,
+    counts for each start that names the file.
+    """
+    found: list[tuple[str, str]] = []
+    for line in text:
+        starts = [match.start() for match in _SHELL.finditer(line.text)]
+        if found:
+            at, before = found[-1]
+            found[-1] = at, f"{before}{line.text[: starts[0] if starts else None]}\n"
+        found += [(line.at, line.text[start:end]) for start, end in zip_longest(starts, starts[1:])]
+    with_files = [
+        (at, part + "".join(content for name, content in sql.items() if name in part)) for at, part in found
+    ]
+    return [start for start in with_files if _IS_ON_DATABASE.search(start[1])] or with_files
