@@ -736,11 +736,33 @@ def refused(*, where: str, refused: int, locked: int, retried: bool) -> str:
     )
 
 
-def long_write(*, holder: str, longest_ns: float, lasts: bool = False) -> str:
-    return capital(
+def long_write(
+    *,
+    holder: str,
+    longest_ns: float,
+    lasts: bool = False,
+    waits: bool = False,
+    computes: bool = False,
+    cpu: float | None = None,
+    written: int | None = None,
+) -> str:
+    text = capital(
         f"{holder} {'has kept' if lasts else 'kept'} the write lock for {duration(longest_ns)} in one "
         'transaction. Writers with a shorter busy timeout get "database is locked".'
     )
+    used = "" if cpu is None else f" It used {percent(cpu)} of a processor"
+    wrote = "" if written is None else f" and wrote {size(written) if written else 'nothing'} to the disk"
+    if used and waits:
+        return (
+            f"{text}{used}{wrote} in this time: within the transaction it waits for something else (network, "
+            "user, sleep). Do that before BEGIN, or commit after each row."
+        )
+    if used and computes:
+        return (
+            f"{text}{used}{wrote} in this time: compute before BEGIN, or write fewer "
+            "rows in each transaction."
+        )
+    return text
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:

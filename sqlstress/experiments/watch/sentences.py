@@ -178,6 +178,7 @@ def watch_wal(
     took_ns: float | None = None,
     before: bool = False,
     writer: str | None = None,
+    commits: int | None = None,
 ) -> str:
     names = listing(readers) if readers else "a process"
     reached = (
@@ -200,6 +201,12 @@ def watch_wal(
             f"{start} Most of them are checkpointed, but for {duration(gap_ns)} no sample was without a "
             f"reader ({names}), so the WAL does not start again. Leave gaps of some ms without a reader, or "
             "run wal_checkpoint(RESTART) with a short timeout."
+        )
+    if kind == UNCOPIED and commits is not None:
+        return (
+            f"{start} Most of them are not checkpointed, no long reader was seen, and "
+            f"{plural(commits, 'commit')} began no checkpoint: automatic checkpoints are off "
+            "(wal_autocheckpoint=0). Leave them on, or run wal_checkpoint regularly."
         )
     return f"{start} {_WAL_REMEDIES.get(kind, 'The watch was too short to show the cause.')}"
 

@@ -6,12 +6,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import Any
 
 from sqlstress.analysis import sentences as shared
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S, length, share, share_error
 from sqlstress.analysis.study_parts import PROVED, UNPROVED, WRONG, Conclusion, ReportPart, ended_early
-from sqlstress.analysis.wal_growth import LARGE_FRAMES, OVERLAP, REUSED, SNAPSHOT, wal_growth_kind
+from sqlstress.analysis.wal_growth import (
+    AUTOCHECKPOINT,
+    LARGE_FRAMES,
+    OVERLAP,
+    REUSED,
+    SNAPSHOT,
+    UNCOPIED,
+    wal_growth_kind,
+)
 from sqlstress.analysis.wording import duration, listing, percent, processes, size, truncate
 from sqlstress.experiments.watch import sentences
 from sqlstress.experiments.watch.sentences import CheckpointShare
@@ -59,10 +68,21 @@ PINNED_S = 1.0
 CHECKPOINT_S = 0.1
 """Minimum seconds, for a finding, of a read transaction that pins the WAL, and of a checkpoint that has the
 write lock. A pin is an old snapshot: no checkpoint can copy newer frames."""
+IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
+"""Limits of a process that waits, or computes, during a long hold of the write lock.
+
+IDLE_SHARE: maximum share of a processor, and of readings in a wait for the disk. BUSY_SHARE: minimum share of
+a processor. LITTLE_BYTES: maximum size of the data written to disks, for both."""
 TOGETHER = 0.8
 """Minimum ratio of a hold of the write lock to a simultaneous checkpoint that counts as its cause."""
+MOST_OF_GAPLESS = 0.9
+"""Minimum share of the longest time without a gap for which a single hold explains it."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
+MIN_STEPS = 5
+"""Minimum number of different lengths of a WAL beyond 1,000 frames that exclude a single large transaction.
+
+Each commit at such a length begins a checkpoint, unless automatic checkpoints are off."""
 MOST_NAMED = 3
 """Maximum number of processes that findings of a kind name; the table has more."""
 _FRAME_HEADER = 24
@@ -175,7 +195,13 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
         took_ns=pin.seconds * NS_PER_S if pin else None,
         before=pin is not None and is_early(watch, pin),
         writer=process_name(writers[0]) if writers and kind == REUSED else None,
+        commits=watch.commits if kind == UNCOPIED and _grew_in_steps(watch) else None,
     )
+
+
+def _grew_in_steps(watch: Watch) -> bool:
+    """Return whether commits made the WAL longer after it had enough frames for an automatic checkpoint."""
+    return len({frames for frames in watch.course.frames if frames > AUTOCHECKPOINT}) >= MIN_STEPS
 
 
 def is_early(watch: Watch, pin: Pin) -> bool:
@@ -262,6 +288,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
                 holder=process_name(process),
                 longest_ns=longest_ns,
                 lasts=write_holds.now_s > 0,
+                **_activity(process),
             )
         elif held_share >= OFTEN:
             yield Finding(
@@ -270,6 +297,21 @@ def _writers(watch: Watch) -> Iterator[Finding]:
                 share=held_share,
                 longest_ns=length(write_holds, watch.asked.rate).ns,
             )
+
+
+def _activity(process: Process) -> dict[str, Any]:
+    """Return the facts on the activity of a process during its longest hold; empty if they show no cause."""
+    usage = process.usage
+    if usage is None or usage.seconds < MIN_LONG_HOLD_S:
+        return {}
+    cpu = usage.cpu_s / usage.seconds
+    # On a busy machine, a process that computes is often waiting for a processor.
+    activity = max(cpu, usage.running_share)
+    writes = usage.disk_share > IDLE_SHARE or (usage.written_bytes or 0) > LITTLE_BYTES
+    waits, computes = activity <= IDLE_SHARE and not writes, activity >= BUSY_SHARE and not writes
+    if not (waits or computes):
+        return {}
+    return {"waits": waits, "computes": computes, "cpu": cpu, "written": usage.written_bytes}
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
@@ -345,9 +387,15 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of the time with a free write lock, and the longest time without a gap."""
+    """Yield a finding on the share of the time with a free write lock, and the longest time without a gap.
+
+    Yield nothing if that time was a single long hold whose cause another finding names.
+    """
     held = share(watch.write.samples, watch.samples)
-    if held < 0.1 or not watch.open_samples:
+    explained = (holds(process, WRITE).longest_s for process in watch.processes if _activity(process))
+    longest_s = max(explained, default=0.0)
+    is_explained = longest_s >= max(MIN_LONG_HOLD_S, MOST_OF_GAPLESS * watch.write.longest_s)
+    if held < 0.1 or not watch.open_samples or is_explained:
         return
     yield Finding(
         sentences.watch_gaps, share=max(0.0, 1 - held), longest_ns=length(watch.write, watch.asked.rate).ns

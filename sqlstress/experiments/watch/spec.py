@@ -102,6 +102,22 @@ class MappedSqlite:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldUsage:
+    """Use of the machine by a process during its longest hold of the write lock."""
+
+    seconds: float
+    """Observed part of the hold, in seconds."""
+    cpu_s: float
+    """Processor time that the process used, in seconds."""
+    written_bytes: int | None = None
+    """Data that the process wrote to disks, in bytes; null if unknown."""
+    disk_share: float = 0.0
+    """Share of the readings in which the process waited for a disk, from 0 to 1."""
+    running_share: float = 0.0
+    """Share of the readings in which the process ran, or waited for a processor, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """Process that was seen to hold a lock of the database, or to use a different WAL."""
 
@@ -124,6 +140,8 @@ class Process:
     """Whether a deleted or other WAL (see `wal`) changed in size or time during the watch."""
     sqlite: tuple[MappedSqlite, ...] = ()
     """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
+    usage: HoldUsage | None = None
+    """Use of the machine during the longest hold of the write lock; null if unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
     """Holds by name of the lock. A sample sees only one of several processes that share a read lock. Holds of
     a read lock have only `samples`."""

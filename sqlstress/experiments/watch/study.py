@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import psutil
 from sqlstress.engine.study import ObservationRequest, Observer, ReadWords, Steps
 from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.watch.show import now_line, now_page
-from sqlstress.experiments.watch.spec import DisplayOptions, MappedSqlite, Process, Watch, Watching
+from sqlstress.experiments.watch.spec import DisplayOptions, HoldUsage, MappedSqlite, Process, Watch, Watching
 from sqlstress.experiments.watch.tally import WatchTally
 from sqlstress.machine import host
 from sqlstress.machine.sqlite_builds import builds_of_process
@@ -111,6 +112,87 @@ def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
     )
 
 
+# Processor time and written data of processes while they hold the write lock. They show whether a process
+# works during a long transaction, or waits for something else.
+
+
+USAGE_EVERY_S = 0.05
+"""Minimum seconds between two readings of a process. Each reading takes about 0.1 ms."""
+
+
+class Usage(NamedTuple):
+    """Use of the machine by a process since its start."""
+
+    cpu_s: float
+    written_bytes: int | None
+    """Bytes written to disks; None if they cannot be read."""
+    status: str
+    """State at this moment, as in psutil: "sleeping", "running" or "disk-sleep", for example."""
+
+
+def usage_of(pid: int) -> Usage | None:
+    """Return the use of the machine by a process; None if it has ended or cannot be read."""
+    written = None
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        with process.oneshot():
+            times, status = process.cpu_times(), process.status()
+        with suppress(psutil.Error, AttributeError):  # macOS has no such counters.
+            written = process.io_counters().write_bytes
+        return Usage(times.user + times.system, written, status)
+    return None
+
+
+class HoldUsages:
+    """Use of the machine by each process during its longest hold of the write lock."""
+
+    def __init__(self) -> None:
+        self.longest: dict[int, HoldUsage] = {}
+        """Use during the longest hold, by index of the process."""
+        self._hold: tuple[int, int] | None = None
+        """Index of the process with the write lock, and the number of its hold; None if the lock is free."""
+        self._first: tuple[float, Usage] | None = None
+        """Time and use at the start of this hold; None if they could not be read."""
+        self._read_s = 0.0
+        self._states = Counter[str]()
+        """Number of readings during this hold, by state of the process."""
+
+    def add(self, at_s: float, hold: tuple[int, int] | None, pid: int) -> None:
+        """Add a sample at the time `at_s`.
+
+        `hold` has the index of the process `pid`, which has the lock, and the number of its hold; None if the
+        lock is free.
+        """
+        is_new = hold != self._hold
+        self._hold = hold
+        if hold is None or (not is_new and at_s - self._read_s < USAGE_EVERY_S):
+            return
+        self._read_s = at_s
+        usage = usage_of(pid)
+        if is_new or usage is None or self._first is None:
+            self._first = (at_s, usage) if is_new and usage else None
+            self._states.clear()
+            return
+        self._states[usage.status] += 1
+        self._keep(hold[0], at_s, usage)
+
+    def _keep(self, place: int, at_s: float, usage: Usage) -> None:
+        assert self._first is not None
+        first_s, first = self._first
+        seconds = at_s - first_s
+        if place in self.longest and seconds < self.longest[place].seconds:
+            return
+        is_known = usage.written_bytes is not None and first.written_bytes is not None
+        written = (usage.written_bytes or 0) - (first.written_bytes or 0) if is_known else None
+        self.longest[place] = HoldUsage(
+            seconds,
+            usage.cpu_s - first.cpu_s,
+            written,
+            disk_share=self._states[psutil.STATUS_DISK_SLEEP] / self._states.total(),
+            running_share=self._states[psutil.STATUS_RUNNING] / self._states.total(),
+        )
+
+
 MOST_EXAMINED = 12
 """Maximum number of processes whose SQLite libraries are read: each process takes some ms."""
 USUAL_S = 10.0
@@ -168,6 +250,7 @@ class WatchStudy:
         self._blank = Watch(str(path), asked)
         self._sqlite: dict[int, tuple[MappedSqlite, ...]] = {}
         """SQLite libraries by process ID."""
+        self._usages = HoldUsages()
         self.until_s = asked.duration_s or (None if asked.until_held_s or asked.until_wal_bytes else USUAL_S)
 
     @property
@@ -175,7 +258,12 @@ class WatchStudy:
         """Result of the watch so far."""
         names = self._names
         processes = [
-            replace(process, gone=names.is_gone(place), sqlite=self._sqlite.get(process.pid, ()))
+            replace(
+                process,
+                gone=names.is_gone(place),
+                sqlite=self._sqlite.get(process.pid, ()),
+                usage=self._usages.longest.get(place),
+            )
             for place, process in enumerate(names.found)
         ]
         return self._tally.watch(replace(self._blank, others=names.others), processes)
@@ -208,6 +296,7 @@ class WatchStudy:
             bench.signals.check()
             self._tally.add(sample)
             at_s = sample.asked_s
+            self._usages.add(at_s, *self._holder())
             if at_s >= next_list_s and self._tally.is_pinned:
                 self._tally.add_readers(self._database.readers())
                 next_list_s = at_s + LIST_S
@@ -220,6 +309,15 @@ class WatchStudy:
                 next_step_s = at_s + STEP_S
             if over or self._blank.wal_full or self._blank.held_too_long is not None:
                 return
+
+    def _holder(self) -> tuple[tuple[int, int] | None, int]:
+        """Return the hold of the write lock, as in HoldUsages.add, and the ID of its process.
+
+        Return (None, 0) if the lock is free, or is held by a process beyond MOST or outside of this system.
+        """
+        hold = self._tally.hold
+        pid = self._names.found[hold[0]].pid if hold and hold[0] != OTHERS else 0
+        return (hold, pid) if pid > 0 else (None, 0)
 
     def _check_wal(self) -> None:
         limit = self._options.until_wal_bytes

@@ -174,6 +174,12 @@ class WatchTally:
         )
 
     @property
+    def hold(self) -> tuple[int, int] | None:
+        """Place of the process with the write lock, and the number of its hold; None if the lock is free."""
+        writers = [place for place, name in self._held if name == WRITE]
+        return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
+
+    @property
     def seconds(self) -> float:
         """Time of the last sample, in seconds of the watch."""
         return self._at_s

@@ -20,6 +20,7 @@ from sqlstress.experiments.watch.spec import (
     WRITE,
     Course,
     Event,
+    HoldUsage,
     MappedSqlite,
     Process,
     Watch,
@@ -186,6 +187,55 @@ def test_frequent_short_holds_differ_from_a_long_hold() -> None:
     often = replace(WORKER, locks={WRITE: Holds(900, 900, 0.0, 0.02)})
     assert "watch-often" in codes(replace(WATCH, processes=(often,)))
     assert "long-write" in codes(WATCH) and "watch-often" not in codes(WATCH)
+
+
+def held_with(
+    cpu_s: float, written: int | None, disk_share: float = 0.0, running_share: float = 0.0
+) -> Watch:
+    """Return a watch whose first process held the write lock for 5 s and used the machine so."""
+    usage = HoldUsage(4.9, cpu_s, written, disk_share, running_share)
+    process = replace(IMPORT, usage=usage, locks={WRITE: Holds(500, 1, 5.0, 5.02)})
+    return replace(WATCH, write=Holds(500, 1, 5.0, 5.02), processes=(process,), pins=())
+
+
+def test_long_hold_of_an_idle_process_names_the_wait_as_the_cause() -> None:
+    idle = held_with(0.02, 0)
+    (text,) = (finding.text for finding in findings(idle) if finding.code == "long-write")
+    assert "It used 0.41% of a processor and wrote nothing to the disk in this time" in text
+    assert text.endswith("Do that before BEGIN, or commit after each row.")
+    assert "watch-gaps" not in codes(idle)
+    assert "compute before BEGIN" in "".join(f.text for f in findings(held_with(2, 0, 0.0, 0.9)))
+    (text,) = (f.text for f in findings(held_with(4.8, None)) if f.code == "long-write")
+    assert "It used 98% of a processor in this time: compute before BEGIN" in text
+
+
+@pytest.mark.parametrize(
+    "watch",
+    [held_with(0.02, 50_000_000), held_with(0.02, 0, 0.9), held_with(2.5, 0)],
+    ids=["writes", "waits for the disk", "half busy"],
+)
+def test_long_hold_of_a_writing_process_has_no_further_cause(watch: Watch) -> None:
+    (text,) = (finding.text for finding in findings(watch) if finding.code == "long-write")
+    assert text.endswith('get "database is locked".') and "watch-gaps" in codes(watch)
+
+
+def test_many_commits_exclude_a_large_transaction_as_the_cause_of_a_wal() -> None:
+    steps, jump = Course(0.1, (10,) * 90, {}, tuple(range(0, 27_000, 300))), Course(frames=(900, 900, 25_186))
+    grown = replace(
+        WATCH,
+        frames=25_186,
+        frames_now=25_186,
+        wal_bytes_now=104_000_000,
+        commits=1812,
+        checkpointed=0,
+        pins=(),
+        course=steps,
+    )
+    (text,) = (f.text for f in findings(grown) if f.code == "watch-wal")
+    assert "1,812 commits began no checkpoint: automatic checkpoints are off" in text
+    assert "a transaction was large" not in text
+    (text,) = (f.text for f in findings(replace(grown, course=jump)) if f.code == "watch-wal")
+    assert "a transaction was large" in text
 
 
 def test_checkpoint_that_waits_with_the_write_lock_is_named() -> None:
