@@ -182,6 +182,10 @@ class Experiment(ReportFormat):
         """Return the estimated duration of the work of one trial, in seconds."""
         return case.duration_s + case.warmup_s
 
+    def is_reference(self, case: Case) -> bool:
+        """Return whether a case only shows the cost of the method, so no other case is compared with it."""
+        return False
+
     def timeout_s(self, case: Case) -> float:
         """Return the time limit of a case, in seconds; 0 means no limit."""
         return 0.0

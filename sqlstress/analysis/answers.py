@@ -267,11 +267,13 @@ def answer(group: Group) -> Iterator[Finding]:
     """Yield a finding that compares an option's values, then one on the best and worst cases of each value.
 
     Yield nothing for a group with a single value, for a load at a fixed rate, and for values that are targets
-    (see `leads`). The two findings share the error probability.
+    (see `leads`). A reference, such as an empty command, is left out. The two findings share the error
+    probability.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, size by size, and only if their commits have equal durability
-    rates = {group.value(part.case): _by_size(part) for part in group.parts}
+    compared = [part for part in group.parts if not experiment_of(part.case).is_reference(part.case)]
+    rates = {group.value(part.case): _by_size(part) for part in compared}
     rates = {value: by_size for value, by_size in rates.items() if by_size}
     common = [
         size for size in next(iter(rates.values()), {}) if all(size in by_size for by_size in rates.values())

@@ -165,6 +165,9 @@ class ExecExperiment(UserExperiment):
     def transactions_each(self, case: Case) -> int:
         return case.spec.inner if case.spec.command else 1
 
+    def is_reference(self, case: Case) -> bool:
+        return isinstance(case.spec, Command) and not case.spec.command
+
     def estimated_s(self, case: Case) -> float:
         return super().estimated_s(case) + DATABASE_S
 
