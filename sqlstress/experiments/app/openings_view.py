@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from sqlstress.analysis.advice import figure_limits
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, Topic, longest_wait_ns
+from sqlstress.experiments.app import SCHEMA_CHECK
+from sqlstress.experiments.app.migrations import migration_race
 from sqlstress.report import Run
 from sqlstress.show.blocks import Column, ms_cell
 from sqlstress.show.case_table import FAILED_SHARE, PROCESSES, Row, setting_columns
 from sqlstress.statistics.units import digits
 from sqlstress.user_work.failures_view import failure_findings, lock_losses, open_findings
+
+ALONE_BEFORE = (
+    "In situations with a file, connect has run once alone before, so these test no upgrade of the file that "
+    "@setup left. Runs without --start do."
+)
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
@@ -36,6 +43,22 @@ def _done(run: Run) -> int:
 
 def _failed(run: Run) -> int:
     return sum(trial.failed or 0 for trial in run.valid)
+
+
+def migration_cause(group: Group) -> str | None:
+    """Return the cause and the cure of changes of the schema that were made before; None if there are none.
+
+    Only if some openings of a run succeed and others fail, it is a race.
+    """
+    checks = [
+        sighting.what
+        for run in group.runs
+        if _done(run) and _failed(run)
+        for trial in run.trials
+        for sighting in trial.sightings
+        if sighting.topic == SCHEMA_CHECK
+    ]
+    return migration_race(checks[0]) if checks else None
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ from sqlstress.experiments.app import (
     is_trial_database,
     sentences,
 )
+from sqlstress.experiments.app.migrations import is_migration
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
@@ -140,10 +141,12 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count
-    lines = [
-        (_settings(_begin(traits_by_settings[settings]), *settings), count)
-        for settings, count in counts.items()
-    ]
+    # Without calls of transactions, it is unknown how these begin.
+    begins = {
+        settings: "" if group.case.spec.situation else _begin(traits_by_settings[settings])
+        for settings in counts
+    }
+    lines = [(_settings(begins[settings], *settings), count) for settings, count in counts.items()]
     yield from _lines("Settings of your connections (as read from SQLite): ", lines)
     if unread := sum(sighting.count for sighting in sightings(group, UNREAD)):
         yield f"The settings of {plural(unread, 'connection')} could not be read."
@@ -318,10 +321,11 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
     return sighting.what, sighting.traits.get("raised", ""), sighting.traits.get("transaction", "")
 
 
-def raised(group: Group) -> Iterator[Finding]:
+def raised(group: Group, cause: str | None = None) -> Iterator[Finding]:
     """Yield a finding for each kind of exception, with its first message, the most frequent kind first.
 
-    An exception is left out if the findings on failed statements already explain its cause.
+    An exception is left out if the findings on failed statements already explain its cause. `cause` is the
+    cause and the cure of migrations that failed, if they are known.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -332,7 +336,7 @@ def raised(group: Group) -> Iterator[Finding]:
     given: set[str | None] = set()
     for kind, count in list(kinds.items())[:MAX_KINDS]:
         what, raised, transaction = kind
-        explanation = _explanation(what)
+        explanation = _explanation(what) or (cause if is_migration(examples[kind]) else None)
         failures = (
             failure
             for failure in failures_of(group.runs)
@@ -519,7 +523,8 @@ class AppShown(UserPresenter):
         if group.case.spec.situation:
             from sqlstress.experiments.app import openings_view
 
-            return openings_view.findings(group, (raised, setting_findings))
+            explained = partial(raised, cause=openings_view.migration_cause(group))
+            return openings_view.findings(group, (explained, setting_findings))
         return super().findings(group)
 
     def rate(self, run: Run) -> float | None:
@@ -552,6 +557,10 @@ class AppShown(UserPresenter):
         yield from super().more_blocks(group)
         yield from failure_blocks(group)
         yield from lock_holder_blocks(group, LOCK_HOLDERS)
+        if group.case.spec.situation:
+            from sqlstress.experiments.app import openings_view
+
+            yield Paragraph(openings_view.ALONE_BEFORE)
 
     def blocks(self, group: Group) -> Iterator[Block]:
         yield from super().blocks(group)

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, error_message
-from sqlstress.experiments.app import EXCEPTION, LOGGED, SHARED, THREAD, THREAD_RAISED, UNPROVED, USED_FILE
+from sqlstress.experiments.app import (
+    EXCEPTION,
+    LOGGED,
+    SCHEMA_CHECK,
+    SHARED,
+    THREAD,
+    THREAD_RAISED,
+    UNPROVED,
+    USED_FILE,
+)
+from sqlstress.experiments.app.migrations import is_migration, migration_race, schema_check
 from sqlstress.targets.postgres import dialect as server
 from sqlstress.user_work.failures import is_within
 from sqlstress.user_work.loading import CONNECT, FINISH, imported_modules
@@ -121,9 +131,13 @@ class AppSource(UserSource):
         except (Exception, SystemExit) as error:
             took_ms = (time.perf_counter() - started_s) * 1000
             openings.tell(self.worker, NOT_CONNECTED)
+            failed, processes = openings.failed(), self.case.concurrency
+            race = ""
+            if failed < processes and is_migration(str(error)):
+                race = f" {migration_race(schema_check(Path(spec.file)))}"
             raise EnvironmentFailure(
-                f"{spec.file}: connect failed in {openings.failed()} of {self.case.concurrency} processes "
-                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}"
+                f"{spec.file}: connect failed in {failed} of {processes} processes "
+                f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}{race}"
             ) from error
         openings.tell(self.worker, CONNECTED)
         self._check_files()
@@ -199,6 +213,12 @@ class AppSource(UserSource):
         for name in self._statements.used_files if self._statements else ():
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
+    def _schema_checks(self) -> Iterator[PlainObservation]:
+        """Yield the line that reads the state of the schema, if an opening failed on a change made before."""
+        raised = self._errors.sightings() if self.case.spec.situation else ()
+        if any(is_migration(example) for _, _, _, example, _ in raised):
+            yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
+
     def busy_counts(self) -> tuple[int, int]:
         return self._errors.busy, self._errors.busy_snapshot
 
@@ -228,6 +248,7 @@ class AppSource(UserSource):
                 *self._unraised.sightings(),
                 *(self._statements.records() if self._statements else ()),
                 *self._used_files(),
+                *self._schema_checks(),
                 *lost,
                 *((THREAD, name, 1, "", {}) for name in unfinished_threads()),
             ]

@@ -15,7 +15,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiments.app.situations import convert
 from sqlstress.experiments.app.spec import CRASHED_WAL, NO_FILE, ROLLBACK, SITUATIONS, WAL
 from sqlstress.system.processes import Died, call_in_subprocess
-from tests.own_app import findings_of, left, measured
+from tests.own_app import findings_of, left, line_of, measured
 
 HEAD = """
 import sqlite3
@@ -94,6 +94,59 @@ def test_options_that_openings_do_not_have_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=error):
         started(tmp_path, text, **options)
+
+
+MIGRATES = """
+import time
+@setup
+def made(path):
+    c = sqlite3.connect(path)
+    c.execute("CREATE TABLE t (x)")
+    c.execute("PRAGMA user_version = 1")
+    c.close()
+@connect
+def opened(path):
+    c = sqlite3.connect(path, timeout=60, isolation_level=None)
+    {begin}
+    (version,) = c.execute("PRAGMA user_version").fetchone()
+    time.sleep(0.05)
+    if version < 1:
+        c.execute("CREATE TABLE t (x)")
+    if version < 2:
+        c.execute("ALTER TABLE t ADD COLUMN y")
+    c.execute("PRAGMA user_version = 2")
+    {end}
+    return c
+"""
+WRONG_MIGRATION = MIGRATES.format(begin="", end="")
+RIGHT_MIGRATION = MIGRATES.format(begin="c.execute('BEGIN IMMEDIATE')", end="c.execute('COMMIT')")
+SITUATIONS_NOTE = "connect has run once alone before, so these test no upgrade"
+
+
+def test_migration_that_processes_make_at_once_has_cause_and_cure(tmp_path: Path) -> None:
+    text = " ".join(started(tmp_path, WRONG_MIGRATION).text().split())
+    line = line_of(HEAD + WRONG_MIGRATION, "(version,) =")
+    assert f"because each had read user_version (own.py:{line}) before the transaction that migrates" in text
+    assert "BEGIN IMMEDIATE, read it again, migrate, COMMIT." in text
+    assert SITUATIONS_NOTE in text and "no writes seen" not in text
+
+
+def test_upgrade_of_the_file_of_setup_has_cause_and_cure_without_start(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + WRONG_MIGRATION, concurrency=3)
+    text = " ".join(report.text().split())
+    assert "duplicate column name: y" in text and "BEGIN IMMEDIATE, read it again, migrate, COMMIT." in text
+
+
+def test_right_migration_has_no_finding(tmp_path: Path) -> None:
+    report = started(tmp_path, RIGHT_MIGRATION)
+    assert report.ok and "migrates" not in report.text()
+
+
+def test_change_of_the_schema_that_always_fails_is_no_race(tmp_path: Path) -> None:
+    always = WRONG_MIGRATION.replace("if version < 1:", "if True:")
+    report = started(tmp_path, always, concurrency=1)
+    text = report.text()
+    assert "already exists" in text and "migrates" not in text
 
 
 def has_frames(path: Path) -> bool:

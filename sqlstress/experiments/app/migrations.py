@@ -1,0 +1,44 @@
+"""Races of schema migrations: processes that start together make the same change of the schema."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+_EXISTS = re.compile(r"\b(table|index|view|trigger) \S+ already exists\b|\bduplicate column name\b")
+"""SQLite's messages for a change of the schema that was made before."""
+_CHECK = re.compile(
+    r"\b(user_version\b(?!\s*=)|schema_version|sqlite_master|sqlite_schema|table_x?info|alembic_version)"
+)
+"""Usual ways to find out whether a migration is needed."""
+
+
+def is_migration(message: str) -> bool:
+    """Return whether an error message shows a change of the schema that was made before."""
+    return _EXISTS.search(message) is not None
+
+
+def schema_check(file: Path) -> str:
+    """Return the text of a file that reads the state of the schema, with its line; empty if there is none.
+
+    The result is "user_version (start.py:16)", for example.
+    """
+    with suppress(OSError):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            if not line.lstrip().startswith("#") and (match := _CHECK.search(line)):
+                return f"{match[1]} ({file.name}:{number})"
+    return ""
+
+
+def migration_race(check: str) -> str:
+    """Return the cause and the cure of such an error if only some of the processes fail.
+
+    `check` is a result of `schema_check`.
+    """
+    state = check or "the state of the schema"
+    return (
+        f"Processes that start together made the same change, because each had read {state} before the "
+        "transaction that migrates. BEGIN IMMEDIATE, read it again, migrate, COMMIT."
+    )
