@@ -8,6 +8,7 @@ import pytest
 
 from sqlstress.experiments.exec import Timeouts
 from sqlstress.experiments.exec.command_text import CommandText
+from sqlstress.experiments.exec.work import touches
 from sqlstress.user_work import COPIED, MOVED
 
 
@@ -126,3 +127,23 @@ def test_call_in_python_that_copies_or_moves_is_found(call: str, kind: str, prog
     Path("work.py").write_text(PYTHON.format(call=call), encoding="utf-8")
     expected = [(kind, program, "work.py:6")] if kind else []
     assert CommandText(("python", "work.py", "{db}", "{n}")).touches() == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "is_shared", "kinds"),
+    [
+        ('cp "$1" copy.$2\nmv new.db "$1"\n', True, [COPIED]),
+        ('cp "$1" copy.$2\nmv new.db "$1"\n', False, []),
+        ('flock 9\ncp "$1" copy.$2\n', True, []),
+    ],
+    ids=["used by two commands", "used by one command", "own lock"],
+)
+def test_copy_in_the_text_counts_only_while_the_database_is_in_use(
+    script: str, is_shared: bool, kinds: list[str]
+) -> None:
+    Path("work.sh").write_text(script, encoding="utf-8")
+    text = CommandText(("sh", "work.sh", "{db}", "{n}"))
+    found = touches([], text, "kv.db", is_shared=is_shared, is_moved=False)
+    assert [sighting.what for sighting in found] == kinds
+    moved = touches([], text, "kv.db", is_shared=False, is_moved=True)
+    assert [sighting.what for sighting in moved] == [MOVED]
