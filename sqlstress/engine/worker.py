@@ -215,14 +215,16 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory_bytes() -> int | None:
-    """Return the process's peak resident memory, in bytes; None on Windows."""
+    """Return the process's peak resident memory, in bytes; None if unknown, as on Windows."""
     if sys.platform == "win32":
         return None
     if sys.platform == "linux":
         # ru_maxrss includes the memory of the parent that spawned this process, so it cannot be used.
-        for line in Path("/proc/self/status").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+        with suppress(OSError):  # The user's code may have used all descriptors of the process.
+            status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+            for line in status.splitlines():
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
         return None
     import resource
 

@@ -79,7 +79,10 @@ LOOK_S = 0.05
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the numbers that PRAGMA synchronous returns."""
 MIN_UNCLOSED = 10
-"""Minimum number of open connections to a file, used by the same thread, that count as never closed."""
+"""Minimum number of calls that opened connections to a file, for the same thread, which are still open.
+
+A pool of fixed size opens its connections in few calls.
+"""
 MIN_NEVER = 100
 """Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
 LONG_OPEN_S = 0.2
@@ -505,16 +508,16 @@ class FailedStatements:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _unclosed_records(self) -> Iterator[PlainObservation]:
-        """Yield the lines that opened MIN_UNCLOSED connections to a file, for one thread, that are open."""
+        """Yield the lines from which MIN_UNCLOSED calls left connections open, for the same thread."""
         gc.collect()  # A connection in a cycle of objects is no leak.
-        counts = Counter(
-            (history.name, history.thread, self.line_text(history.opened_at))
-            for history in self._histories
-            if is_open(history.connection())
-        )
-        for (_, _, at), count in counts.items():
-            if count >= MIN_UNCLOSED:
-                yield UNCLOSED, at, 1, "", {"open": str(count)}
+        calls: dict[tuple[str, int, str], list[float]] = {}
+        for history in self._histories:
+            if is_open(history.connection()):
+                kind = history.name, history.thread, self.line_text(history.opened_at)
+                calls.setdefault(kind, []).append(history.opened_in_s)
+        for (_, _, at), begun_s in calls.items():
+            if len({*begun_s}) >= MIN_UNCLOSED:
+                yield UNCLOSED, at, 1, "", {"open": str(len(begun_s))}
 
     def _open_records(self) -> Iterator[PlainObservation]:
         for (call, transaction, code, by_tasks), count in self._left_open.items():

@@ -19,7 +19,7 @@ from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Check, Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import BUSY, CONSTRAINT, ERROR, LOCKED_SHAREDCACHE, name
+from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, LOCKED_SHAREDCACHE, name
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
     AFTER,
@@ -208,7 +208,9 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     failures = [
         failure
         for failure in failures_of(group)
-        if failure.code != ERROR and (is_wrong or not _is_handled(failure, raised))
+        if failure.code != ERROR
+        and (is_wrong or not _is_handled(failure, raised))
+        and name(failure.code) not in _consequences(group)
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
     explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
@@ -279,9 +281,14 @@ def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
 
 def explained_errors(group: Group) -> set[str]:
     """Return the names of the SQLite errors, such as "SQLITE_BUSY", whose cause is known in the group."""
-    return {
+    return _consequences(group) | {
         name(failure.code) for failure in failures_of(group) if diagnose(failure.code, failure.facts).cause
     }
+
+
+def _consequences(group: Group) -> set[str]:
+    """Return the names of errors that follow from too many open connections, if there are any."""
+    return {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:

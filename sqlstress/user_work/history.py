@@ -106,6 +106,8 @@ class History:
         """Name under which the database was opened."""
         self.opened_at: Caller | None = None
         """Line of the user's code that opened the connection; None if unknown."""
+        self.opened_in_s = recorder.costs.begun_s
+        """Time at which the call began that opened the connection; it identifies the call."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
         """Last statements in order, each added after its end."""
         self.add = self.steps.append

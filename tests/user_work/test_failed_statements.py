@@ -894,6 +894,7 @@ def test_connections_that_stay_open_are_counted_by_line(
 ) -> None:
     kept = []
     for number in range(2 * MIN_UNCLOSED):
+        recorder.costs.begin()
         connection: Any = sqlite3.connect(file) if library == "sqlite3" else apsw.Connection(str(file))
         connection.execute("SELECT 1").fetchall()
         kept.append(connection)
@@ -903,6 +904,14 @@ def test_connections_that_stay_open_are_counted_by_line(
     assert [record[4]["open"] for record in records] == [str(MIN_UNCLOSED)]
     assert records[0][1].startswith(f"{Path(__file__).name}:")
     for connection in kept:
+        connection.close()
+
+
+def test_pool_that_a_call_fills_is_not_unclosed(file: Path, recorder: FailedStatements) -> None:
+    recorder.costs.begin()
+    pool = [sqlite3.connect(file) for _ in range(2 * MIN_UNCLOSED)]
+    assert not [record for record in recorder.records() if record[0] == UNCLOSED]
+    for connection in pool:
         connection.close()
 
 
@@ -927,6 +936,7 @@ def test_connection_for_each_thread_is_not_unclosed(file: Path, recorder: Failed
 
 LEAKS = """
 import sqlite3
+{limit}
 from sqlstress import connect, setup, transaction
 
 @setup
@@ -946,10 +956,20 @@ def follow(pool):
 
 
 def test_report_names_the_line_whose_connections_stay_open(tmp_path: Path) -> None:
-    report = measured(tmp_path, LEAKS)
+    text = LEAKS.format(limit="")
+    report = measured(tmp_path, text)
     (finding,) = findings_of(report, "unclosed")
-    line = line_of(LEAKS, "used.append(")
+    line = line_of(text, "used.append(")
     assert (finding.facts["at"], finding.facts["count"]) == (f"own.py:{line}", OPERATIONS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_lack_of_descriptors_follows_from_connections_that_stay_open(tmp_path: Path) -> None:
+    text = LEAKS.format(limit="import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (120, 120))")
+    report = measured(tmp_path, text, ops=200, max_failed=1.0)
+    assert findings_of(report, "unclosed")
+    assert report.runs[0].trials[0].failed
+    assert "The folder is missing" not in report.text()
 
 
 # Violations of constraints that the code catches.

@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 
+SPARE_DESCRIPTORS = 12
+"""Number of file descriptors that the records at the end need at most."""
+
+
 class AppSource(UserSource):
     """Operations of a worker: calls of the user's transactions.
 
@@ -62,6 +66,8 @@ class AppSource(UserSource):
     _finish: Callable[[], Any] | None = None
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
+    _spare: Sequence[int] = ()
+    """File descriptors that are reserved for the records at the end: the user's code may use all others."""
     _address = ""
     """Path of the database, or address of the server."""
     _modules: frozenset[str] = frozenset()
@@ -157,6 +163,7 @@ class AppSource(UserSource):
 
         statements = FailedStatements(UserFrames(Path(self.case.spec.file).parent), CallCosts())
         self._statements, self._locks = statements, LostLocks(address, statements)
+        self._spare = [os.open(os.devnull, os.O_RDONLY) for _ in range(SPARE_DESCRIPTORS)]
         if not self.case.server:
             statements.install()
             self._locks.install()
@@ -223,6 +230,9 @@ class AppSource(UserSource):
         return self._errors.busy, self._errors.busy_snapshot
 
     def findings(self) -> Findings:
+        for descriptor in self._spare:
+            os.close(descriptor)
+        self._spare = ()
         # Read the records on lost locks first, because the user's `finish` may close connections.
         lost = self._locks.records() if self._locks else []
         apsw_settings = self._statements.apsw_settings(Path(self._address).name) if self._statements else {}
