@@ -140,7 +140,7 @@ def test_command_with_a_deleted_wal_is_a_finding(cli: Cli) -> None:
 
 LOCKS_A_FILE = """
 import fcntl, os, sys, time
-file = open(sys.argv[1] + ".lock", "w")
+file = open(sys.argv[1] + sys.argv[3], "w")
 fcntl.flock(file, fcntl.LOCK_EX)
 if sys.argv[2] == "delete" and os.path.exists(file.name):  # The other process may have deleted it.
     os.remove(file.name)
@@ -149,12 +149,14 @@ time.sleep(0.7)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
-@pytest.mark.parametrize("action", ["delete", "keep"])
-def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "suffix"), [("delete", ".lock"), ("keep", ".lock"), ("delete", ".copy-shm")]
+)
+def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str, suffix: str) -> None:
     options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")
-    said = exec_(cli, *PYTHON, LOCKS_A_FILE, "{db}", action, options=options)
+    said = exec_(cli, *PYTHON, LOCKS_A_FILE, "{db}", action, suffix, options=options)
     assert said.code == 0
-    assert ("Never delete a lock file." in said.text) == (action == "delete")
+    assert ("Never delete a lock file." in said.text) == ((action, suffix) == ("delete", ".lock"))
     samples = {sample.what: sample.count for sample in answers(MOMENTS)}
     assert samples[SLEEPING] > 10
 

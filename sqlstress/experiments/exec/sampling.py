@@ -148,8 +148,13 @@ def sleeps(pid: int) -> bool:
 
 
 def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
-    """Yield the names of the deleted files that a process has locked. `files` are its open files."""
+    """Yield the names of the deleted files that a process has locked. `files` are its open files.
+
+    Leave out -wal and -shm: the last process to close a database deletes these while it holds their locks.
+    """
     for file in files:
+        if file.name.endswith(("-wal", "-shm")):
+            continue
         if file.is_deleted and shows_lock(Path(f"/proc/{pid}/fdinfo/{file.number}")):
             yield Path(file.name).name
 

@@ -74,12 +74,9 @@ def starting_hides_races(*, share: float, inner: bool = False) -> str:
 
 @grave
 def deleted_lock_file(*, file: str, count: int) -> str:
-    held = f"{plural(count, 'process')} held the lock of {file} after that file was deleted."
-    if file.endswith(("-shm", "-wal")):
-        return f"{held} SQLite removes it itself when it is not in use: never delete it."
     return (
-        f"{held} The next command makes a new file and locks that, so both work at the same time. Never "
-        "delete a lock file."
+        f"{plural(count, 'process')} held the lock of {file} after that file was deleted. The next command "
+        "makes a new file and locks that, so both work at the same time. Never delete a lock file."
     )
 
 

@@ -40,7 +40,7 @@ from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
-from sqlstress.user_work import DELETED, LOST_LOCKS, MOVED
+from sqlstress.user_work import MOVED
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
@@ -121,14 +121,8 @@ def touched(group: Group) -> Iterator[Finding]:
 
 
 def deleted_lock_files(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each deleted file whose lock commands held.
-
-    Leave out -wal and -shm if `lock_losses` reports them.
-    """
-    is_reported = any(sighting.what == DELETED for sighting in sightings(group, LOST_LOCKS))
+    """Yield a finding for each deleted file whose lock commands held."""
     for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
-        if is_reported and file.endswith(("-wal", "-shm")):
-            continue
         yield Finding(sentences.deleted_lock_file, file=file, count=count)
 
 
