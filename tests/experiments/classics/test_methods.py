@@ -162,8 +162,8 @@ def test_timed_out_cell_stops_and_keeps_its_acknowledged_rows(
     case = cell(phase, name, scale, transaction=transaction, timeout_s=timeout_s, samples=400, chunk=1000)
     ran = run(replace(case, driver=driver), tmp_path)
     assert ran.outcome == TIMEOUT
-    assert ran.findings[0].note == f"given up after {500 if each_commits else 20}ms"
-    assert (ran.totals[0].rows, ran.totals[0].operations) == (0, {})
+    assert ran.findings[0].note == f"took longer than {500 if each_commits else 20}ms"
+    assert ran.totals[0].rows < scale
     assert ran.verdict().status == "ok", ran.verdict()
     written = written_rows(ran)
     assert written > 0 if each_commits else written == 0
