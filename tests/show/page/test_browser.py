@@ -249,7 +249,7 @@ def test_table_on_a_phone_keeps_its_names_in_sight(page: Page, tmp_path: Path) -
 
 
 def test_long_names_scroll_away_to_leave_space_for_figures(page: Page, tmp_path: Path) -> None:
-    page.open(saved(tmp_path, read(KEPT / "linux-keys.json")), 300)
+    page.open(saved(tmp_path, read(KEPT / "linux-keys.json")), 260)
     assert page.ask("document.querySelector('.table').classList.contains('kept')") is False
     page.ask("document.querySelector('.table').scrollLeft = 1000")
     x, second = page.ask(
