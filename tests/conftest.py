@@ -26,7 +26,7 @@ GRACE_S = 10.0
 NO_SKIP = "SQLSTRESS_TEST_NO_SKIP"
 """Set by .ci/run, which has installed what tests need."""
 MAY_SKIP = "needs Linux and root"
-WORKERS = 5
+WORKERS = 4
 """More than most machines have cores: a third of a test's time is waiting for disks and windows."""
 LONGEST = {
     "test_gate_measures_the_package_of_each_branch",
