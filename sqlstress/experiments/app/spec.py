@@ -13,7 +13,7 @@ from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, D
 
 NO_FILE, ROLLBACK, WAL, CRASHED_WAL = "no file", "rollback journal", "WAL", "WAL after a crash"
 SITUATIONS = (NO_FILE, ROLLBACK, WAL, CRASHED_WAL)
-"""States of the files before the processes open them."""
+"""Situations of --start: states of the database's files before the openings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Weighted:
     """Transaction of the application."""
 
     name: str
-    """Name of its function."""
+    """Name of the transaction's function."""
     weight: int = 1
-    """Frequency of its calls, relative to the other transactions."""
+    """Frequency of the transaction's calls, relative to the other transactions."""
 
 
 def parse_app_file(value: Any) -> str:
@@ -41,7 +41,7 @@ class App:
     file: str = ""
     """Python file of the application."""
     digest: str = ""
-    """SHA-256 of that file, without the modules that it imports."""
+    """SHA-256 of the application's file, without the modules that it imports."""
     transactions: tuple[Weighted, ...] = ()
     """Transactions of the application."""
     situation: str = ""
