@@ -1,5 +1,9 @@
 """The user's application: transactions of a Python file, called by N processes ("workers").
 
+A call runs a transaction of the user's file once. An opening is a call of the file's @connect with --start; a
+situation is the state of the database's files before the openings. The ledger (--ledger) is a table with a
+row for each transaction that commits.
+
 Workers report observations as sightings. A sighting has a topic, a count, and traits: facts as text, by name.
 The constants of this module are topics, and values of traits.
 """
@@ -23,13 +27,14 @@ is reported if no connection was seen."""
 USED_FILE = "used file"
 """Topic of the databases that connections have used, including connections whose settings are not read."""
 SCHEMA_CHECK = "check of the schema"
-"""Topic of the line that reads the state of the schema, if a change of the schema had been made before."""
+"""Topic of the line of the user's file that reads the schema's state. Workers report the line if an
+opening failed because the schema already had the change."""
 HERE = "this"
 """Value of the trait "database", and of USED_FILE, if the connection is to the database of the trial."""
 INSIDE = "inside: "
 """Prefix in the trait "database" for the name of another database in the trial's folder."""
 DECLARED = "off, declared"
-"""Value of the trait "foreign_keys": they are off, although tables declare some."""
+"""Value of the trait "foreign_keys": foreign keys are off, although tables declare foreign keys."""
 
 
 def is_trial_database(database: str) -> bool:

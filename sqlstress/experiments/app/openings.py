@@ -1,4 +1,4 @@
-"""Shared memory by which the workers call the user's `connect` at the same time, and count its failures."""
+"""Shared memory by which the workers call the user's `connect` at once, and count the failed calls."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
 """Maximum time that a worker waits for the other workers, before connect and after a failure, in seconds."""
 _LOOK_S = 0.01
+"""Time between two looks at the states of other workers after a failure, in seconds."""
 _START_LOOK_S = 0.0005
-"""Time between two looks at the states of other workers, in seconds. Calls of connect differ by this time."""
+"""Time between two looks before connect, in seconds. The workers' calls of connect start within this time."""
 
 
 class Openings:

@@ -1,4 +1,8 @@
-"""Presentation of openings: a row for each situation, and the causes of failed openings."""
+"""Presentation of openings: a row for each situation, and the causes of failed openings.
+
+An opening is a call of the user's @connect. A situation is the state of the database's files before
+these calls.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +50,9 @@ def _failed(run: Run) -> int:
 
 
 def migration_cause(group: Group) -> str | None:
-    """Return the cause and the cure of changes of the schema that were made before; None if there are none.
+    """Return the cause and the cure of a race of migrations; None if no run shows a race.
 
-    Only if some openings of a run succeed and others fail, it is a race.
+    A run shows a race if some openings succeed, and others fail because the schema already has the change.
     """
     checks = [
         sighting.what

@@ -37,7 +37,7 @@ def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> N
 
 
 def convert(path: str, situation: str) -> None:
-    """Set the journal mode of a database; for CRASHED_WAL, end this process without closing it."""
+    """Set the journal mode of a database; for CRASHED_WAL, end this process with the database open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {'DELETE' if situation == ROLLBACK else 'WAL'}").fetchone()
         if situation == CRASHED_WAL:
