@@ -6,7 +6,7 @@ appended to a file, which survives a kill. After the load, each number in the fi
 database.
 
 Single statements in autocommit mode get no row, nor do transactions that may have written only to attached
-databases: they are only counted.
+databases: sqlstress only counts these transactions.
 
 Sources: https://www.sqlite.org/c3ref/trace_v2.html, https://docs.python.org/3/library/sys.html#sys.setprofile
 """
@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the numbers of the rows whose commits were acknowledged to a worker, from its file."""
+    """Return the numbers of the rows whose commits were acknowledged to a worker, from the worker's file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -71,7 +71,7 @@ class Ledger:
         self._is_whole = True
 
     def follow(self, connection: sqlite3.Connection) -> CommitRecorder:
-        """Return a recorder for a connection. Call its `begins` before each statement runs."""
+        """Return a recorder for a connection. Call the recorder's `begins` before each statement runs."""
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
@@ -112,7 +112,7 @@ class CommitRecorder:
         self._changes = connection.total_changes
         """Number of rows that the connection had changed at the end of the last transaction."""
         self._number = 0
-        """Number of the ledger's row in the open transaction; 0 means that it has none."""
+        """Number of the ledger's row in the open transaction; 0 means no row."""
         self._committing: list[int] = []
         """Numbers of the rows whose transactions the current call commits; a script may commit several."""
         self._undone = self._asks = False
@@ -158,7 +158,8 @@ class CommitRecorder:
     def ended(self, returned: bool | None) -> None:
         """Handle the end of a committing call.
 
-        `returned` is whether the call raised no error; None if C code called it, which hides the error.
+        `returned` is whether the call raised no error; None if unknown: Python does not report the end of
+        calls that C code makes.
         """
         committed, self._committing = self._committing, []
         if returned is None:

@@ -33,7 +33,7 @@ def schema_check(file: Path) -> str:
 
 
 def migration_race(check: str) -> str:
-    """Return the cause and the cure of such an error if only some of the processes fail.
+    """Return the cause and the cure of a migration that fails in some of the processes only.
 
     `check` is a result of `schema_check`.
     """

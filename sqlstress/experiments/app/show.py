@@ -1,6 +1,7 @@
 """Report of an application: the tables of user work, the connections, and the exceptions of transactions.
 
-Workers report connections and exceptions as sightings, with facts as text ("traits").
+Workers report connections and exceptions as sightings, with facts as text ("traits"). A call runs a
+transaction once. An opening is the opening of a connection in a call; with --start, a call of @connect.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
     """Return the kinds of connections that committed data; all kinds if none did.
 
-    The settings of the other connections do not matter for any commit. They may also have been read before
-    the library had set all of them.
+    The settings of the other connections do not matter for any commit. These settings may also have
+    been read before the library had set all of them.
     """
     # Older reports have no trait "committed".
     return [
@@ -137,11 +138,11 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         traits_by_settings.setdefault(settings, []).append(traits)
     for traits, count in kinds:
-        # A connection that has not committed counts if it has the settings of another that has.
+        # A connection without commits counts if its settings are those of a connection with commits.
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count
-    # Without calls of transactions, it is unknown how these begin.
+    # Openings call no transactions, so the ways in which transactions begin are unknown.
     begins = {
         settings: "" if group.case.spec.situation else _begin(traits_by_settings[settings])
         for settings in counts
@@ -314,7 +315,7 @@ _MEANINGS = {
     "SQLSTATE 40P01": "Each waited for a lock of another: retry the whole transaction.",
     "SQLSTATE 55P03": "A lock was not available, at once or after lock_timeout.",
 }
-"""Causes and cures of the server's errors."""
+"""Cause of each error of the server, and the cure if known, by the error's name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -325,7 +326,7 @@ def raised(group: Group, cause: str | None = None) -> Iterator[Finding]:
     """Yield a finding for each kind of exception, with its first message, the most frequent kind first.
 
     An exception is left out if the findings on failed statements already explain its cause. `cause` is the
-    cause and the cure of migrations that failed, if they are known.
+    cause and the cure of failed migrations; None if unknown.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -364,7 +365,7 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, count: int) -> float:
-    """Return the share of a transaction's calls that are the `count` calls that failed with an error."""
+    """Return the share of a transaction's calls that failed with an error; `count` is their number."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -376,14 +377,14 @@ def _share(group: Group, transaction: str, count: int) -> float:
 
 
 def _explanation(what: str) -> str | None:
-    """Return the cause and the cure of an error; None if its name does not decide them."""
+    """Return the cause and the cure of an error; None if the error's name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
-    """Yield the calls that spend their time on opening connections, or on many commits."""
+    """Yield findings on transactions whose calls spend their time on openings or make many commits."""
     opening: Mapping[str, str] = {}
     costs: dict[str, dict[str, float]] = {}
     for sighting in sightings(group, CALL_COST):
@@ -412,8 +413,8 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of a call's time that opening took, from 0 to 1; 0 if unknown.
 
-    The first statement of a connection may be slow itself. So at most OPENING_EXCESS times the time counts
-    that opening took alone after the load.
+    The first statement of a connection may be slow itself. So the time of an opening counts up to a limit:
+    OPENING_EXCESS times the time that an opening took alone, after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
@@ -453,7 +454,7 @@ def error_findings(group: Group) -> Iterator[Finding]:
 
 
 def _weight(share: float) -> str:
-    """Return the share of a transaction in the calls as a percentage; only a transaction alone has 100%."""
+    """Return the share of a transaction in the calls as a percentage; only a single transaction has 100%."""
     return percent(share) if share < 0.99 or share == 1 else f"{100 * share:.3g}%"
 
 
@@ -467,7 +468,7 @@ def starved(group: Group) -> Iterator[Finding]:
 
 
 def thread_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the threads that kept the application's processes from exiting, if there are any."""
+    """Yield a finding if threads kept the application's processes from exiting."""
     threads = list(sightings(group, THREAD))
     if threads:
         names = sorted({thread.what for thread in threads})

@@ -53,7 +53,7 @@ class Declarations(NamedTuple):
     weights: dict[str, int]
     """Weight of each transaction, by its name."""
     checks: dict[str, bool]
-    """For each check, by name, whether it runs only after all processes have ended."""
+    """Whether a check runs only after all processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
         """Return the transactions' argument: the result of `connect`, else the database's address."""
@@ -62,7 +62,7 @@ class Declarations(NamedTuple):
 
 
 def import_declarations(file: str) -> Declarations:
-    """Import a file into this process and return its declarations. Raises UsageError if it is unusable."""
+    """Import a file into this process and return its declarations. Raises UsageError for an unusable file."""
     # A function with two names in the module counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
@@ -106,7 +106,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if it needs an argument."""
+    """Return a function without parameters that calls `function`, with `given` if required."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -114,7 +114,7 @@ def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
     return function
 
 
-# Calls in separate processes: to inspect the file, and to set the database up.
+# Calls of the user's code in separate processes, to inspect the file and to set up the database.
 
 
 class SentDeclarations(NamedTuple):
@@ -129,7 +129,7 @@ class SentDeclarations(NamedTuple):
 
 
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
-    """Return the declarations of a file. Raise UsageError if it is unusable, even if it ends the process.
+    """Return the declarations of a file. Raise UsageError if the file is unusable or ends its process.
 
     `tries_connect` also calls @connect, with an address of the driver's kind that does not exist.
     """
@@ -176,8 +176,8 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
     """Call the setup or connect of the user's file in another process, and return the declared roles.
 
     `what` is SETUP or CONNECT. Connect is called before the load, so that its changes are not reported as
-    changes during the load. Each runs in its own process, as in a worker: an ORM may refuse to be bound to a
-    database twice. Raise UsageError if the function fails.
+    changes during the load. Each function runs in its own process, as in a worker: an ORM may refuse
+    to be bound to a database twice. Raise UsageError if the function fails.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -233,8 +233,8 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 def unfinished_threads() -> list[str]:
     """Wait up to MAX_ENDING_S for the user's threads, and return the names of threads that still run.
 
-    Daemon threads do not count: the others would keep this process from ending. If there are any, another
-    thread is started, which ends this process when the main thread ends.
+    Daemon threads do not count, because only other threads keep this process from ending. If such threads
+    still run, a new daemon thread ends this process when the main thread ends.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():

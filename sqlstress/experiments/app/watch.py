@@ -5,7 +5,7 @@ profile function, which runs when `connect` has returned, before the user's code
 
 SQLite's trace then reports the connection's first statements, which show how transactions begin and when data
 is committed. The settings are read at the first commit, and again after a later PRAGMA. The trace callback
-reads them by PRAGMAs that read nothing from the database, so that they wait for no lock and take no snapshot.
+uses PRAGMAs that read nothing from the database, so that the PRAGMAs wait for no lock and take no snapshot.
 
 The settings of connections to a server are read once, at the end, from connections that are idle.
 
@@ -57,7 +57,8 @@ READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
 """Names of the PRAGMAs whose answers are read."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-# Ways in which transactions begin, such as BEGIN IMMEDIATE. They follow from the sequence of statements.
+# Observation of the ways in which transactions begin, such as BEGIN IMMEDIATE. The sequence of statements
+# shows these ways.
 
 
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -110,7 +111,7 @@ class WriteTransactions:
         return False
 
 
-# The connections of a process, and the observations of each.
+# Observation of this process's connections to files.
 
 
 class WatchedConnection:
@@ -124,7 +125,7 @@ class WatchedConnection:
         self.file = ""
         """Path of the main database; empty for a database in memory."""
         self.answers: dict[str, str] = {}
-        """Answers of the PRAGMAs in READ, by name; empty until they were read."""
+        """Answer of each PRAGMA in READ, by the PRAGMA's name; empty before the first reading."""
         self.shared: sqlite3.Connection | None = None
         """The connection, if several threads use it at once: its settings are read at the end. Else None."""
         self.works = False
@@ -174,7 +175,7 @@ class FileWatch:
     """Observer of this process's sqlite3 connections. Its audit hook stays until the process ends."""
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
-        """`file` is the trial's database. If there is a ledger, it gets all connections to this file."""
+        """`file` is the trial's database. `ledger`, if any, follows the connections to this file."""
         self._file, self._ledger = file, ledger
         self._seen: list[WatchedConnection] = []
         self._others = 0
@@ -193,7 +194,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` gets observations; None if there are too many connections."""
+        """Observe a new connection. `seen` receives the observations; None beyond MAX_CONNECTIONS."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -233,7 +234,7 @@ class FileWatch:
         """Return settings for the trial's database by name. Different values are separated by " / "."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # Prefer connections with a commit: the settings of the others do not matter for any commit.
+        # Prefer connections with a commit: the settings of other connections do not matter for any commit.
         here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
@@ -247,7 +248,7 @@ class FileWatch:
 
 
 def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
-    """Return a handler of a connection's next statement; the handler returns whether it needs more."""
+    """Return a function that handles a statement and returns whether it needs further statements."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
@@ -269,14 +270,14 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row, regardless of the row factory; (None, None, None) if there is none."""
+    """Return the first row, regardless of the row factory; (None, None, None) without a row."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # Not by pragma_database_list: a SELECT starts a read transaction. The main database comes first.
+    # No SELECT from pragma_database_list: it would start a read transaction. The main database comes first.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
@@ -294,7 +295,8 @@ def database_name(name: str, file: str) -> str:
     return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# Connections to a server that are open at the end. Python has no hook for the C library that opens them.
+# Observation of connections to a server that are open at the end. Python has no hook for the C library that
+# opens these connections.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -306,7 +308,7 @@ _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
 """Names of settings in REPORTED that each session may change for itself."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""psycopg's numbers of the isolation level that overrides the session's default."""
+"""Name of each isolation level, by psycopg's number. The level overrides the session's default."""
 
 Answers = dict[str, str]
 
@@ -326,7 +328,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return the kinds of connections with their numbers, or the initial settings without connections."""
+        """Return a sighting for each kind of connection; the initial settings if no connection answers."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -336,7 +338,7 @@ class ServerWatch:
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the trial's schema, by name.
 
-        Different values are separated by " / ". Without connections, only fixed settings are returned.
+        Different values are separated by " / ". Without connections, settings in _OF_SESSION are left out.
         """
         here = [session for session in self._sessions if self._is_here(session)]
         if not here:

@@ -138,7 +138,7 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the number of schema objects and the least of three opening times; empty if unreadable."""
+        """Return the number of schema objects and the least of three opening times; empty on an error."""
         times_s, objects = [], 0
         try:
             for _ in range(3):

@@ -221,7 +221,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """Yield the line that reads the state of the schema, if an opening failed on a change made before."""
+        """Yield the line that reads the schema's state, if an earlier change made an opening fail."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -373,7 +373,7 @@ def _values(error: BaseException, *names: str) -> Iterator[Any]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return SQLite's (extended) result code of an exception or of its causes; None if there is none."""
+    """Return SQLite's (extended) result code of an exception or of its causes; None without a code."""
     # Attributes of Python's sqlite3 and of apsw.
     values = _values(error, "sqlite_errorcode", "extendedresult")
     return next((code for code in values if isinstance(code, int)), None)
