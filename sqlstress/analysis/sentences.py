@@ -741,8 +741,7 @@ def long_write(
     holder: str,
     longest_ns: float,
     lasts: bool = False,
-    waits: bool = False,
-    computes: bool = False,
+    activity: str | None = None,
     cpu: float | None = None,
     written: int | None = None,
 ) -> str:
@@ -750,19 +749,20 @@ def long_write(
         f"{holder} {'has kept' if lasts else 'kept'} the write lock for {duration(longest_ns)} in one "
         'transaction. Writers with a shorter busy timeout get "database is locked".'
     )
-    used = "" if cpu is None else f" It used {percent(cpu)} of a processor"
+    if activity is None or cpu is None:
+        return text
     wrote = "" if written is None else f" and wrote {size(written) if written else 'nothing'} to the disk"
-    if used and waits:
-        return (
-            f"{text}{used}{wrote} in this time: within the transaction it waits for something else (network, "
-            "user, sleep). Do that before BEGIN, or commit after each row."
-        )
-    if used and computes:
-        return (
-            f"{text}{used}{wrote} in this time: compute before BEGIN, or write fewer "
-            "rows in each transaction."
-        )
-    return text
+    return f"{text} It used {percent(cpu)} of a processor{wrote} in this time: {_ACTIVITIES[activity]}"
+
+
+WAITS, COMPUTES = "waits", "computes"
+"""Activities of a process during its long transaction."""
+_ACTIVITIES = {
+    WAITS: "within the transaction it waits for something else (network, user, sleep). Do that before BEGIN, "
+    "or commit after each row.",
+    COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
+}
+"""Clause on the cause of a long transaction and its cure, by activity."""
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:

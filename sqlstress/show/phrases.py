@@ -43,6 +43,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
         *("", "double-insert", "double-insert-in-range", "insert-on-old-data", "double-claim", "double-use"),
     ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
+    ("long-write", "activity"): ("waits", "computes"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
 """Values of the facts that select the wording, by (code of the sentence, name of the fact)."""

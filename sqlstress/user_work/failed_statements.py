@@ -508,7 +508,9 @@ class FailedStatements:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _unclosed_records(self) -> Iterator[PlainObservation]:
-        """Yield the lines from which MIN_UNCLOSED calls left connections open, for the same thread."""
+        """Yield each line from which MIN_UNCLOSED calls or more opened connections that are still open."""
+        if len(self._histories) < MIN_UNCLOSED:
+            return
         gc.collect()  # A connection in a cycle of objects is no leak.
         calls: dict[tuple[str, int, str], list[float]] = {}
         for history in self._histories:

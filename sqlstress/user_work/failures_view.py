@@ -203,6 +203,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     # The message of an SQLITE_ERROR already explains the cause.
+    consequences = _consequences(group)
     raised = {failure.error for failure in failed.failures_of(group.runs)}
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     failures = [
@@ -210,7 +211,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         for failure in failures_of(group)
         if failure.code != ERROR
         and (is_wrong or not _is_handled(failure, raised))
-        and name(failure.code) not in _consequences(group)
+        and name(failure.code) not in consequences
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
     explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}

@@ -80,7 +80,7 @@ class ConnectionUses:
             bootstrap(thread)
 
         WRAPPER_CODES.add(begin.__code__)
-        # Not threading.setprofile: with it, a thread dies if Python refuses the profile function.
+        # Not by threading.setprofile: it would end a thread whose profile function cannot be set.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
 

@@ -15,7 +15,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -39,6 +39,17 @@ MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
 TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
 """Programs whose last argument is the file that they write."""
 _SHELLS = {"bash", "cmd.exe", "sh"}
+
+
+def touch_kind(program: str, are_database: Sequence[bool]) -> str:
+    """Return COPIED or MOVED if a program copies, moves, replaces or deletes the database file; else "".
+
+    `are_database` is whether each argument of the program names the database file.
+    """
+    if program not in COPIERS | MOVERS or not any(are_database):
+        return ""
+    is_target = program in TAKES_TARGET and len(are_database) > 1 and are_database[-1]
+    return MOVED if program in MOVERS or is_target else COPIED
 
 
 class LostLocks:
@@ -94,15 +105,13 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED or MOVED if a command copies or changes the database file; otherwise ""."""
+        """Return COPIED or MOVED if a command copies, replaces or deletes the database file; else ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
-        named = [word for word in arguments if self._is_database(folder / word.removeprefix("if="))]
-        if not named or program not in COPIERS | MOVERS:
-            return ""
-        is_target = program in TAKES_TARGET and len(arguments) > 1 and arguments[-1] in named
-        if program in MOVERS or is_target:
-            return MOVED
+        are_database = [self._is_database(folder / word.removeprefix("if=")) for word in arguments]
+        kind = touch_kind(program, are_database)
+        if kind != COPIED:
+            return kind
         # A copy is sound if this process holds the write lock, and the WAL is copied, too, or is empty.
         wal = Path(f"{self._file}-wal")
         has_wal = any(word.endswith(wal.name) for word in arguments) or not wal.exists()

@@ -56,7 +56,7 @@ MIN_ROUNDS = 10
 ALL_S = 5.0
 """Time limit in seconds for all calls of a rehearsal, without the first start of its process."""
 AFTER_S = 3.0
-"""Time limit in seconds for all calls on data from after the load, if data from before it was kept."""
+"""Time limit for all calls on the data after the load, in seconds, if the data before it is kept, too."""
 START_S = 10.0
 """Time limit in seconds for the first start of the process: copy files, import the code, and connect."""
 CALL_S = 2.0

@@ -144,7 +144,8 @@ def _is_waiting_code(frame: FrameType) -> bool:
 def waits_for_threads(frame: FrameType | None) -> bool:
     """Return whether a thread with this innermost frame seems to wait for other threads."""
     names = waiting_functions(frame)
-    # `submit` does not wait. But an event loop that calls it in `run_in_executor` waits for the executor.
+    # A thread in `submit` starts work without a wait. If `run_in_executor` called `submit`, the thread runs
+    # an event loop, whose task waits for the work.
     starts_work = "run_in_executor" not in names and bool(STARTING_FUNCTIONS & {*names})
     return bool(names) and not starts_work
 

@@ -155,11 +155,11 @@ def conditions(sql: str) -> frozenset[str]:
 @lru_cache
 def searches_range(sql: str) -> bool:
     """Return whether a query's WHERE has a range, such as `start < ?`, which no unique key can protect."""
-    tokens = [token for token in SQLITE.tokens(sql) if token.kind != "space"]
-    words = [_plain(token) for token in tokens]
-    after = words[words.index("where") + 1 :] if "where" in words else []
-    pairs = (f"{first}{second}" for first, second in pairwise(after))
-    return bool({"<", ">", "between", "like", "glob"} & {*after}) and "<>" not in {*pairs}
+    kinds = ("space", "quoted", "end")
+    words = [token.text.lower() for token in SQLITE.tokens(sql) if token.kind not in kinds]
+    after = " ".join(words[words.index("where") + 1 :]) if "where" in words else ""
+    # `<>` is no range, nor is an operator of JSON: `->` or `->>`.
+    return bool({"<", ">", "between", "like", "glob"} & {*re.sub("< >|- >( >)?", "", after).split()})
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:

@@ -107,9 +107,9 @@ def _compares_seconds(sql: str, write: Write) -> bool:
 
 
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
-    """Return the query for the last row of a table after an INSERT has committed, if a later write uses it.
+    """Return a query for the last row of a table, which follows an INSERT that has committed.
 
-    The query takes the last row for the row of the INSERT.
+    Return None unless a later write uses the result, as if the last row were the row of the INSERT.
     """
     if is_new(write):
         return None

@@ -26,6 +26,7 @@ from sqlstress.user_work.suspicions import (
     STALE_COPY,
     suspicions,
 )
+from sqlstress.user_work.touched import searches_range
 from sqlstress.user_work.traced_statements import TracedStatement, Write
 from tests.own_app import findings_of, measured
 from tests.pages import ROOT
@@ -404,3 +405,61 @@ def test_script_that_tests_what_it_has_read_is_suspected_at_the_tested_write(
     )
     first = suspicions_of(report)[0]
     assert (first.what, first.traits["then_at"].rpartition(":")[2]) == (kind, "5")
+
+
+# Searches by range, and transactions that Python's sqlite3 begins just before a write.
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_range"),
+    [
+        ("room = 1 AND start < 5", True),
+        ("start BETWEEN 1 AND 5", True),
+        ("name LIKE 'a%'", True),
+        ("room <> 1", False),
+        ("room <> 1 AND start >= 5", True),
+        ("data ->> 'name' = 'a<b'", False),
+        ("name = 'like'", False),
+    ],
+)
+def test_range_differs_from_other_conditions(condition: str, is_range: bool) -> None:
+    assert searches_range(f"SELECT id FROM t WHERE {condition} LIMIT 1") == is_range
+    assert not searches_range("SELECT start < 5 FROM t")
+
+
+BOOKS = """
+import random, sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode=WAL; CREATE TABLE booking (room, start)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=30{isolation})
+
+@transaction
+def book(db):
+    room = random.randrange(10**9)
+    if db.execute("SELECT 1 FROM booking WHERE room = ? {range}", (room,)).fetchone() is None:
+        with db:
+            db.execute("INSERT INTO booking VALUES (?, 1)", (room,))
+"""
+
+
+@pytest.mark.parametrize(
+    ("isolation", "searched", "effect", "late"),
+    [
+        ("", "AND start < 5", "double-insert-in-range", True),
+        (", isolation_level=None", "AND start = 5", "double-insert", False),
+    ],
+)
+def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(
+    isolation: str, searched: str, effect: str, late: bool, tmp_path: Path
+) -> None:
+    report = measured(tmp_path, BOOKS.format(isolation=isolation, range=searched))
+    (finding,) = findings_of(report, "suspicion")
+    assert (finding.facts["effect"], finding.facts["late"]) == (effect, late)
+    assert ("a UNIQUE index cannot refuse it" in finding.text) == (effect == "double-insert-in-range")
+    assert ("begins a transaction at the first write" in finding.text) == late

@@ -31,7 +31,8 @@ def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> N
     path = str(place.directions().address)
     if not Path(path).exists():
         raise UsageError(f"{place.case.spec.file}: connect opened no database at the path that it got.")
-    # A child process converts the file: for CRASHED_WAL, it ends without closing the database.
+    # A child process converts the file, because no other connection may have the file open when it is closed.
+    # For CRASHED_WAL, the process ends without closing the file.
     with suppress(Died):
         call_in_subprocess(pulse, convert, path, situation)
 

@@ -7,15 +7,18 @@ script reads from a file, is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, zip_longest
+from itertools import chain, dropwhile, pairwise, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlstress.experiments.exec import Timeouts
 from sqlstress.experiments.exec.refusal import LARGEST_SCRIPT, VARIABLE, scripts
-from sqlstress.experiments.exec.shell_text import TextLine, Touch, expanded, shell_touches
 from sqlstress.experiments.exec.template import DATABASE
+from sqlstress.user_work import MOVED
+from sqlstress.user_work.lost_locks import touch_kind
 
 COMMAND = "the command"
 """Place of a text in the words of the command, rather than in a file."""
@@ -24,6 +27,26 @@ _IMPORT = re.compile(r"\s*(import|from)\s")
 _OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
 _SHELLS = {"bash", "dash", "sh"}
 _SQL_FILE = re.compile(r"[\w./-]+\.sql\b")
+
+
+class TextLine(NamedTuple):
+    """Line of a text."""
+
+    at: str
+    """Place, such as "import.sh:9"."""
+    text: str
+
+
+class Touch(NamedTuple):
+    """Program in a text that copies the database file, or moves, replaces or deletes it."""
+
+    kind: str
+    """COPIED or MOVED."""
+    program: str
+    """Name of the program, such as "cp"."""
+    at: str
+    """Place in the text."""
+
 
 Text = Sequence[TextLine]
 """Lines of a file, or of the words of the command, without comments."""
@@ -38,6 +61,7 @@ class CommandText:
         """Arguments of the script, or of the program if there is no script."""
         spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
         self.python: list[Text] = [spoken] if is_python(spoken) else []
+        """Python's texts, which are searched for busy timeouts and locks, but not for copies."""
         self.shell = list[Text]()
         """Texts that are not Python, with the values of variables as far as they are known."""
         self.sql = dict[str, str]()
@@ -63,13 +87,8 @@ class CommandText:
                     self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
 
     def touches(self) -> list[Touch]:
-        """Return the commands and calls that copy or move the database file, each once."""
-        found = [*chain.from_iterable(map(shell_touches, self.shell))]
-        if self.python:
-            from sqlstress.experiments.exec.python_text import python_touches
-
-            found += chain.from_iterable(python_touches(text, self.arguments) for text in self.python)
-        return [*dict.fromkeys(found)]
+        """Return the shell commands that copy or move the database file, each once."""
+        return [*dict.fromkeys(chain.from_iterable(map(shell_touches, self.shell)))]
 
     @property
     def has_own_lock(self) -> bool:
@@ -118,6 +137,77 @@ def _lines_of(file: Path) -> Text:
                 if not _COMMENT.match(line)
             ]
     return []
+
+
+# Shell commands that copy or move the database file.
+
+
+_VALUE = r"[^\s;&|]+|\"[^\"]*\"|'[^']*'"
+_ASSIGNMENT = re.compile(rf"\s*(?:export\s+|local\s+|readonly\s+)?(\w+)=({_VALUE})\s*(?:#.*)?$")
+_REFERENCE = re.compile(r"\$(?:\{(\w+)(?::?-[^}]*)?\}|(\w+))")
+_PREFIXES = {
+    *("if", "then", "else", "do", "while", "until", "!", "{"),
+    *("exec", "sudo", "time", "nice", "command"),
+}
+"""Words of a shell that may precede a command."""
+
+
+def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterator[TextLine]:
+    """Yield the lines of a shell script with the values of its variables; unknown variables stay.
+
+    `variables` has DATABASE as the value of each variable with the path of the database.
+    """
+    values = dict(variables)
+    for line in lines:
+        text = _REFERENCE.sub(lambda match: values.get(match[1] or match[2], match[0]), line.text)
+        if assigned := _ASSIGNMENT.match(text):
+            values[assigned[1]] = assigned[2].strip("\"'")
+        yield line._replace(text=text)
+
+
+def shell_touches(lines: Iterable[TextLine]) -> Iterator[Touch]:
+    """Yield the commands of a shell script that copy or move the database file.
+
+    The lines have DATABASE for the path of the database, see `expanded`.
+    """
+    for line in lines:
+        for words in commands_in(line.text):
+            if touch := touch_of(words):
+                yield Touch(*touch, line.at)
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """Yield the simple commands in a line for a shell, as words; < and > are words, too."""
+    words: list[str] = []
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    with suppress(ValueError):  # Quotes may be open at the end of the line.
+        for word in lexer:
+            if set(word) <= {*";|&()"}:
+                yield words
+                words = []
+            else:
+                words.append(word)
+    yield words
+
+
+def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
+    """Return the kind and the program of a command that copies or moves the database, else None.
+
+    `words` have DATABASE for the path of the database. A copy that includes the WAL is left out.
+    """
+    words = [*dropwhile(_PREFIXES.__contains__, words)]
+    if not words:
+        return None
+    program, *arguments = words
+    program = Path(program).name
+    files = [word.removeprefix("if=") for word in arguments]
+    if any(word.startswith((f"{DATABASE}-wal", f"{DATABASE}*")) for word in files):
+        return None
+    if (">", DATABASE) in pairwise(arguments):
+        return MOVED, f"{program} >"
+    kind = touch_kind(program, [word == DATABASE for word in files])
+    return (kind, program) if kind else None
 
 
 # Busy timeouts and transactions.

@@ -306,12 +306,12 @@ def _activity(process: Process) -> dict[str, Any]:
         return {}
     cpu = usage.cpu_s / usage.seconds
     # On a busy machine, a process that computes is often waiting for a processor.
-    activity = max(cpu, usage.running_share)
+    running = max(cpu, usage.running_share)
     writes = usage.disk_share > IDLE_SHARE or (usage.written_bytes or 0) > LITTLE_BYTES
-    waits, computes = activity <= IDLE_SHARE and not writes, activity >= BUSY_SHARE and not writes
-    if not (waits or computes):
+    if writes or IDLE_SHARE < running < BUSY_SHARE:
         return {}
-    return {"waits": waits, "computes": computes, "cpu": cpu, "written": usage.written_bytes}
+    activity = shared.WAITS if running <= IDLE_SHARE else shared.COMPUTES
+    return {"activity": activity, "cpu": cpu, "written": usage.written_bytes}
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:

@@ -97,38 +97,6 @@ def test_right_copy_is_not_found(line: str) -> None:
     assert CommandText(("sh", "work.sh", "{db}", "{n}")).touches() == []
 
 
-PYTHON = """
-import os, shutil, subprocess, sys
-from pathlib import Path
-
-def copy(path, number):
-    {call}
-
-database, number = sys.argv[1:]
-copy(database, number)
-"""
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "program"),
-    [
-        ("shutil.copy2(path, 'copy.db')", COPIED, "shutil.copy2"),
-        ("subprocess.run(['cp', str(path), 'copy.db'])", COPIED, "cp"),
-        ("os.system(f'cp {path} copy.db')", COPIED, "cp"),
-        ("os.replace('new.db', path)", MOVED, "os.replace"),
-        ("Path('new.db').replace(path)", MOVED, "Path.replace"),
-        ("shutil.copy('new.db', path)", MOVED, "shutil.copy"),
-        ("shutil.copy(path + '.backup', 'copy.db')", "", ""),
-        ("os.remove(path + '-journal')", "", ""),
-        ("path.replace('a', 'b')", "", ""),
-    ],
-)
-def test_call_in_python_that_copies_or_moves_is_found(call: str, kind: str, program: str) -> None:
-    Path("work.py").write_text(PYTHON.format(call=call), encoding="utf-8")
-    expected = [(kind, program, "work.py:6")] if kind else []
-    assert CommandText(("python", "work.py", "{db}", "{n}")).touches() == expected
-
-
 @pytest.mark.parametrize(
     ("script", "is_shared", "kinds"),
     [
