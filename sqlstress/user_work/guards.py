@@ -102,7 +102,9 @@ def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackE
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         # The frame of a later call may have the same id.
-        if reader.frame != writer.frame or scope_of(*reader[1:3]) is not scope_of(*writer[1:3]):
+        if (reader.frame, reader.file) != (writer.frame, writer.file):
+            break
+        if scope_of(reader.file, reader.line) is not scope_of(writer.file, writer.line):
             break
         result = depth
         if reader.instruction != writer.instruction:

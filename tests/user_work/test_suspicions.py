@@ -15,6 +15,7 @@ import pytest
 import sqlstress
 from sqlstress.report.results import Sighting
 from sqlstress.user_work import SUSPICION, rehearsal
+from sqlstress.user_work.guards import StackEntry, common_depth
 from sqlstress.user_work.program_races import copies, stale_copies
 from sqlstress.user_work.suspicions import (
     DEFERRED,
@@ -463,3 +464,16 @@ def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(
     assert (finding.facts["effect"], finding.facts["late"]) == (effect, late)
     assert ("a UNIQUE index cannot refuse it" in finding.text) == (effect == "double-insert-in-range")
     assert ("begins a transaction at the first write" in finding.text) == late
+
+
+def test_functions_in_the_same_frame_one_after_the_other_have_no_common_function() -> None:
+    file = racy_programs.__file__
+    assert file
+    first, second = (
+        function.__code__.co_firstlineno for function in (racy_programs.pop_wrong, racy_programs.claim_wrong)
+    )
+    reader, writer = StackEntry(1, file, first + 1, 4), StackEntry(1, file, second + 1, 8)
+    assert common_depth([reader], [writer]) is None
+    assert common_depth([reader], [reader._replace(instruction=8)]) == 0
+    nowhere = reader._replace(file="nowhere.py")
+    assert common_depth([nowhere], [nowhere._replace(file="elsewhere.py")]) is None

@@ -97,6 +97,14 @@ def edit_by_version_with_time(connection: sqlite3.Connection) -> None:
     assert connection.execute(change, (f"{body}+", version + 1, version)).rowcount == 1
 
 
+def edit_by_version_and_time(connection: sqlite3.Connection) -> None:
+    body, version, modified = connection.execute("SELECT body, version, modified FROM page").fetchone()
+    change = (
+        "UPDATE page SET body = ?, version = ?, modified = datetime('now') WHERE version = ? AND modified = ?"
+    )
+    assert connection.execute(change, (f"{body}+", version + 1, version, modified)).rowcount == 1
+
+
 # The last row.
 
 
