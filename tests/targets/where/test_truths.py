@@ -271,4 +271,5 @@ def test_slow_checkpoints_are_measured_within_3_percent(words: Any, tmp_path: Pa
     area = SpanArea(words, WAITER, 2)
     assert truth > 200_000_000
     assert area[shim.CHECKPOINTING] + area.syncing_ns == pytest.approx(truth, rel=NEAR)
-    assert area[shim.CHECKPOINTING] > 0.4 * truth
+    # A checkpoint syncs the database file. The disk may delay any other sync, too.
+    assert area[shim.CHECKPOINTING] > 100_000_000
