@@ -356,7 +356,7 @@ def writes(information: Path) -> bool:
     """Return whether a file /proc/PID/fdinfo/N shows a descriptor that is open for writing."""
     for line in information.read_text(encoding="ascii").splitlines():
         if line.startswith("flags:"):
-            return int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY
+            return int(line.split()[1], 8) & (os.O_WRONLY | os.O_RDWR) != 0
     return False
 
 

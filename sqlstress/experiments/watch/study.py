@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -137,8 +138,9 @@ def usage_of(pid: int) -> Usage | None:
         process = psutil.Process(pid)
         with process.oneshot():
             times, status = process.cpu_times(), process.status()
-        with suppress(psutil.Error, AttributeError):  # macOS has no such counters.
-            written = process.io_counters().write_bytes
+        if sys.platform != "darwin":  # macOS has no such counters.
+            with suppress(psutil.Error):
+                written = process.io_counters().write_bytes
         return Usage(times.user + times.system, written, status)
     return None
 
