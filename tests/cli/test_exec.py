@@ -150,7 +150,8 @@ time.sleep(0.7)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files that were deleted")
 @pytest.mark.parametrize(
-    ("action", "suffix"), [("delete", ".lock"), ("keep", ".lock"), ("delete", ".copy-shm")]
+    ("action", "suffix"),
+    [("delete", ".lock"), thorough("keep", ".lock"), thorough("delete", ".copy-shm")],
 )
 def test_deleted_lock_file_is_a_finding_and_sleep_is_no_start(cli: Cli, action: str, suffix: str) -> None:
     options = ("--alone", "-c", "2", "--ops", "1", "--repeat", "1")
@@ -196,11 +197,10 @@ sqlite3 -cmd ".timeout 10000" "$1" "SELECT count(*) FROM log WHERE number + 0 > 
 @pytest.mark.parametrize(
     ("copy", "found"),
     [
-        ('cp "$1" copy.$2', True),
-        ('sqlite3 "$1" "VACUUM INTO \'copy.$2\'"; cp copy.$2 other.$2', False),
-        ('sqlite3 -cmd ".timeout 10000" "$1" ".backup copy.$2"', False),
+        pytest.param('cp "$1" copy.$2', True, id="cp"),
+        thorough('sqlite3 "$1" "VACUUM INTO \'copy.$2\'"; cp copy.$2 other.$2', False, id="VACUUM INTO"),
+        thorough('sqlite3 -cmd ".timeout 10000" "$1" ".backup copy.$2"', False, id=".backup"),
     ],
-    ids=["cp", "VACUUM INTO", ".backup"],
 )
 def test_program_that_copies_the_database_in_use_is_named(cli: Cli, copy: str, *, found: bool) -> None:
     Path("work.sh").write_text(COPIES.format(copy=copy), encoding="utf-8")
@@ -220,7 +220,7 @@ cp "$1" copy.$2
 
 
 @only_linux
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("processes", [thorough("1"), "2"])
 def test_copy_of_a_database_that_no_program_uses_is_right(cli: Cli, processes: str) -> None:
     Path("work.sh").write_text(ONE_AFTER_ANOTHER, encoding="utf-8")
     Path("schema.sql").write_text("CREATE TABLE log (number INTEGER, worker INTEGER);", encoding="utf-8")
@@ -365,7 +365,7 @@ def test_program_that_closes_the_file_by_other_means_is_a_finding(cli: Cli) -> N
 
 
 @only_linux
-@pytest.mark.parametrize("mode", ["wal", "delete"])
+@pytest.mark.parametrize("mode", ["wal", thorough("delete")])
 def test_two_libraries_on_one_file_are_named_with_their_paths(cli: Cli, mode: str) -> None:
     apsw = pytest.importorskip("apsw")
     if not apsw.using_amalgamation:
@@ -382,12 +382,15 @@ def test_two_libraries_on_one_file_are_named_with_their_paths(cli: Cli, mode: st
 @pytest.mark.parametrize(
     ("before", "first"),
     [
-        ("", "pass"),
-        ("", OPENS_ANEW),
-        (FORKS, "pass"),
-        ("other = sqlite3.connect(sys.argv[1])", "list(other.execute('SELECT 1 FROM log LIMIT 1'))"),
+        thorough("", "pass", id="one connection"),
+        thorough("", OPENS_ANEW, id="a connection per line"),
+        thorough(FORKS, "pass", id="a forked process"),
+        pytest.param(
+            "other = sqlite3.connect(sys.argv[1])",
+            "list(other.execute('SELECT 1 FROM log LIMIT 1'))",
+            id="two connections",
+        ),
     ],
-    ids=["one connection", "a connection per line", "a forked process", "two connections"],
 )
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_right_program_has_no_finding_on_lost_locks(cli: Cli, before: str, first: str, mode: str) -> None:

@@ -22,6 +22,7 @@ from sqlstress.experiments.watch.spec import WRITE
 from sqlstress.machine import host
 from sqlstress.report import FileSystem
 from tests.cli.conftest import Cli
+from tests.rows import thorough
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows tells of no lock who holds it")
 BEGIN = "import os, sqlite3, sys, time; c = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)\n"
@@ -85,8 +86,10 @@ while True:
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report written data")
 @pytest.mark.parametrize(
     ("code", "text"),
-    [(HOLD, "it waits for something else"), (COMPUTES, "compute before BEGIN")],
-    ids=["sleeps", "computes"],
+    [
+        pytest.param(HOLD, "it waits for something else", id="sleeps"),
+        thorough(COMPUTES, "compute before BEGIN", id="computes"),
+    ],
 )
 def test_activity_of_a_process_with_a_long_lock_is_named(
     database: Path, cli: Cli, code: str, text: str
@@ -297,13 +300,26 @@ print(1, flush=True); time.sleep(600)
 @pytest.mark.parametrize(
     ("codes", "size", "words"),
     [
-        ([READS, WRITES], "5.0 MB", ["Process PID", "cannot be checkpointed"]),
-        ([OVERLAPS, WRITES], "30 MB", ["no sample was without a reader", "process PID"]),
-        ([UNCHECKED], "4.0 MB", ["Most of them are not checkpointed", "no long reader was seen"]),
-        ([ONE_TRANSACTION], "4.0 MB", ["is writing the rest in one transaction"]),
-        ([EARLIER], "4.0 MB", ["It grew earlier and is reused now"]),
+        pytest.param(
+            [READS, WRITES], "5.0 MB", ["Process PID", "cannot be checkpointed"], id="a long reader"
+        ),
+        thorough(
+            [OVERLAPS, WRITES],
+            "30 MB",
+            ["no sample was without a reader", "process PID"],
+            id="overlapping readers",
+        ),
+        thorough(
+            [UNCHECKED],
+            "4.0 MB",
+            ["Most of them are not checkpointed", "no long reader was seen"],
+            id="no checkpoint",
+        ),
+        thorough(
+            [ONE_TRANSACTION], "4.0 MB", ["is writing the rest in one transaction"], id="a large transaction"
+        ),
+        thorough([EARLIER], "4.0 MB", ["It grew earlier and is reused now"], id="an earlier load"),
     ],
-    ids=["a long reader", "overlapping readers", "no checkpoint", "a large transaction", "an earlier load"],
 )
 def test_large_wal_ends_the_watch_with_its_cause(
     codes: list[str], size: str, words: list[str], database: Path, cli: Cli

@@ -38,6 +38,7 @@ from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
 from tests.own_app import HEAD, OPERATIONS, findings_of, line_of, measured
+from tests.rows import thorough
 from tests.user_work.failing_programs import INSERT, TIMEOUT_S, open_file
 
 # Each way to run a statement.
@@ -878,7 +879,7 @@ def entries_explain_the_account(query):
 
 
 def test_report_names_the_write_that_a_repeated_call_does_twice(tmp_path: Path) -> None:
-    report = measured(tmp_path, POSTS, concurrency=4, ops=2000)
+    report = measured(tmp_path, POSTS, concurrency=4, ops=400)
     (finding,) = findings_of(report, "repeated-transaction")
     line = line_of(POSTS, 'db.execute("INSERT INTO entry')
     assert finding.facts["committed"] == f"own.py:{line}"
@@ -1001,7 +1002,8 @@ def no_tag_is_lost(query):
 
 
 @pytest.mark.parametrize(
-    ("handled", "right", "is_named"), [("pass", True, False), ("raise", True, True), ("pass", False, True)]
+    ("handled", "right", "is_named"),
+    [("pass", True, False), thorough("raise", True, True), ("pass", False, True)],
 )
 def test_handled_violation_of_a_constraint_is_no_finding(
     handled: str, right: bool, is_named: bool, tmp_path: Path
