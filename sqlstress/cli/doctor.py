@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -95,7 +96,7 @@ def _show_builds(program: str) -> int:
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
-    is_file = Path(program).exists()
+    is_file = os.path.exists(program)  # noqa: PTH110 - Path.exists raises OSError for a long name.
     is_process = program.isdecimal() and len(program) <= LONGEST_PID and not is_file
     if is_process:
         builds = builds_of_process(int(program))

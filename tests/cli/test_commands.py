@@ -266,6 +266,10 @@ def test_doctor_says_how_to_examine_a_program_that_loads_its_sqlite(cli: Cli) ->
     assert "start it, and give its process id" in cli("doctor", "--program", "launcher").out
 
 
+def test_doctor_refuses_a_program_whose_name_is_too_long(cli: Cli) -> None:
+    assert "cannot read" in assert_refused(cli("doctor", "--program", "x" * 5000))
+
+
 def test_doctor_needs_a_folder_that_is_there(cli: Cli) -> None:
     assert "Choose another --dir" in assert_refused(cli("doctor", "--dir", "missing"))
 
