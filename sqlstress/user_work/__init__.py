@@ -18,6 +18,8 @@ add to the report of a trial. Its topic says what was observed, such as a statem
 traits are further properties by name.
 """
 
+from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB, READONLY
+
 UNDER, AFTER = "checks under load", "checks after the load"
 """Names, in a trial's verdict, of the results of the user's checks during and after the load."""
 SUSPICION = "suspicion"
@@ -62,6 +64,10 @@ COPIED, MOVED = "copied by a program", "moved or deleted"
 
 COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
 """
+DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
+"""Errors of SQLite on a database that was used without locks, or whose WAL was deleted."""
+MOVED_CODES = *DAMAGE_CODES, READONLY
+"""Errors of SQLite on a database that was moved, replaced or deleted while it was in use."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
 NO_LOCKS = "no locks"
 """Kinds of LOST_LOCKS, for a process with two SQLite libraries, or without locks.

@@ -31,6 +31,7 @@ from sqlstress.user_work import (
     LONG_HOLD,
     LOST_LOCKS,
     MOVED,
+    MOVED_CODES,
     NO_EFFECT,
     OPEN_STATEMENT,
     OVERLAP,
@@ -288,8 +289,16 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the names of errors that follow from too many open connections, if there are any."""
-    return {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
+    """Return the names of errors that follow from connections left open, or from a moved database."""
+    unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
+    return unclosed | _errors_after_move(group)
+
+
+def _errors_after_move(group: Group) -> set[str]:
+    """Return the names of the errors that follow from a database moved in use; empty if none was."""
+    if not any(sighting.what == MOVED for sighting in sightings(group, LOST_LOCKS)):
+        return set()
+    return {name(failure.code) for failure in failures_of(group) if failure.code & 0xFF in MOVED_CODES}
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
@@ -298,12 +307,20 @@ def lock_losses(group: Group) -> Iterator[Finding]:
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
         kinds.setdefault(key, []).append(sighting)
+    moved_files = {file for kind, file, _ in kinds if kind == MOVED}
+    kinds = {key: found for key, found in kinds.items() if key[0] != DELETED or key[1] not in moved_files}
     for (kind, file, at), found in list(kinds.items())[:MAX_CAUSES]:
         if kind in (COPIED, MOVED):
             count, program = sum(sighting.count for sighting in found), found[0].traits["program"]
             moved = kind == MOVED
             yield Finding(
-                sentences.touched_file, file=file, count=count, program=program, moved=moved, at=at or None
+                sentences.touched_file,
+                file=file,
+                count=count,
+                program=program,
+                moved=moved,
+                at=at or None,
+                errors=sorted(_errors_after_move(group)) if moved else [],
             )
             continue
         facts: dict[str, Any] = {}

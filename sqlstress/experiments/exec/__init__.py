@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB
-
 EXIT_CODE, STDERR, ANSWER, ENDED = "exit code", "standard error", "answer", "ended"
 TOO_LATE, LEFT_BEHIND, ESCAPED, STAYED = "--timeout", "left behind", "out of reach", "stayed"
 """Kinds of "ended", the reasons for which sqlstress killed processes.
@@ -24,8 +22,6 @@ TIMEOUTS = "busy timeouts"
 """Topic of the busy timeouts in the text of a command whose lock was refused; the traits are `Timeouts`."""
 UNUSED, ORIGINAL = "copy not used", "original changed"
 """Topics: no command opened the copy of --database; an unknown program changed the original."""
-DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
-"""Errors of SQLite in programs whose database is used without locks, or whose WAL was deleted."""
 
 
 class Timeouts(NamedTuple):

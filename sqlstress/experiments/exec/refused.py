@@ -13,11 +13,11 @@ from sqlstress.analysis.failed import failure_time_of, failures_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.wording import FailureTime
-from sqlstress.experiments.exec import ANSWER, DAMAGE_CODES, STDERR, TIMEOUTS, TOUCHED, Timeouts, sentences
+from sqlstress.experiments.exec import ANSWER, STDERR, TIMEOUTS, TOUCHED, Timeouts, sentences
 from sqlstress.report import Run
 from sqlstress.report.results import Sighting
-from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, READONLY, name
-from sqlstress.user_work import COPIED, DELETED, LOST_LOCKS, MOVED, NO_LOCKS
+from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, name
+from sqlstress.user_work import COPIED, DAMAGE_CODES, DELETED, LOST_LOCKS, MOVED, MOVED_CODES, NO_LOCKS
 
 MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
 """Maximum number of SQLite's errors that are explained, of the possible causes of each, and of the characters
@@ -38,7 +38,7 @@ _SHELL = {
     re.compile(r"^((Runtime|Parse) error|Error:) near line \d+: "): SCRIPT,
 }
 """Source of the SQL, by the beginning of the shell's error."""
-CONSEQUENCES = {MOVED: (*DAMAGE_CODES, READONLY), COPIED: tuple({*DAMAGE_CODES} - {CANTOPEN})}
+CONSEQUENCES = {MOVED: MOVED_CODES, COPIED: tuple({*DAMAGE_CODES} - {CANTOPEN})}
 """Errors of SQLite that follow from a database that was moved in use, or from a torn copy of it."""
 _UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
 

@@ -19,7 +19,6 @@ from sqlstress.analysis.wording import size
 from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.exec import (
     ANSWER,
-    DAMAGE_CODES,
     DELETED_LOCK,
     ENDED,
     ESCAPED,
@@ -42,7 +41,16 @@ from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.system.processes import GRACE_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, MOVED, NO_LOCKS
+from sqlstress.user_work import (
+    DAMAGE_CODES,
+    DELETED,
+    LIBRARIES,
+    LOADED,
+    LOCKLESS,
+    LOST_LOCKS,
+    MOVED,
+    NO_LOCKS,
+)
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:

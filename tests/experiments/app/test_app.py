@@ -605,6 +605,30 @@ def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
     assert any(f"own.py:{line} deleted or moved kv.db-wal 1 time." in text for text in texts)
 
 
+REPLACES = """
+@transaction
+def add(c):
+    path = c.execute("PRAGMA database_list").fetchone()[2]
+    with sqlite3.connect(path + ".new") as copy:
+        c.backup(copy)
+    copy.close()
+    os.replace(path + ".new", path)
+    c.execute("INSERT INTO t VALUES (1)")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not replace a file that is open")
+def test_errors_after_a_replaced_database_follow_from_it(tmp_path: Path) -> None:
+    text = HEAD.replace("=WAL", "=DELETE") + REPLACES
+    report = measured(tmp_path, text, concurrency=1, ops=5)
+    (finding,) = findings_of(report, "touched-file")
+    assert (
+        f"os.rename (own.py:{line_of(text, 'os.replace(')}) moved, replaced or deleted kv.db" in finding.text
+    )
+    assert "SQLITE_READONLY_DBMOVED follows from it." in finding.text
+    assert not findings_of(report, "lost-locks") and not findings_of(report, "failed-statement")
+
+
 @pytest.mark.parametrize("name", [":memory:", "file:limits?mode=memory&cache=shared"])
 def test_database_in_memory_is_private_to_its_process(name: str, tmp_path: Path) -> None:
     text = f"""
