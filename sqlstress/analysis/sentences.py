@@ -601,6 +601,15 @@ _SUSPICIONS = {
         "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
         "AUTOINCREMENT, or store a unique value."
     ),
+    "id-of-another-row": (
+        "{cause} of mixed rows: {name} reads lastrowid after an INSERT into {table} that adds no row if the "
+        "row exists. {steps} lastrowid is then the id of an earlier row. Read the id with SELECT, or use ON "
+        "CONFLICT DO UPDATE ... RETURNING id."
+    ),
+    "reset-column": (
+        "{cause} of lost changes: {name} replaces rows of {table}, and columns that the statement does not "
+        "name get their default. {steps} Use INSERT ... ON CONFLICT DO UPDATE, which keeps the other columns."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."
@@ -634,7 +643,7 @@ def touched_file(
 ) -> str:
     subject = f"{program or 'A program'}{f' ({at})' if at else ''}"
     times = "" if count is None else f", {plural(count, 'time')},"
-    follow = f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
+    follow = _consequences(errors)
     if moved:
         return (
             f"{subject} moved, replaced or deleted {file}{times} while it was in use. Open connections go on "
@@ -657,7 +666,8 @@ def repeated_transaction(
         return (
             f"{plural(count, 'call')} of {call} had committed a write ({committed}) when SQLite refused the "
             f"next{where}. The first write stays, and is done twice if the call is repeated. Put all writes "
-            "of a call into one transaction, which begins with BEGIN IMMEDIATE, and repeat it as a whole."
+            "of a call into one transaction, which begins with BEGIN IMMEDIATE, and repeat it as a whole. "
+            "With isolation_level=None, `with connection` begins no transaction."
         )
     return (
         f"{plural(count, 'call')} of {call} repeated a transaction in which SQLite had refused a write"
@@ -1048,6 +1058,7 @@ def lost_locks(
     holders: int = 0,
     signs: bool = False,
     written: bool | None = None,
+    errors: Sequence[str] = (),
 ) -> str:
     if kind == "two libraries":
         return (
@@ -1077,10 +1088,15 @@ def lost_locks(
         return _deleted_files(file, count, at, holders, written, signs=signs)
     return (
         f"{at or 'A library'} opened {file} {plural(count, 'time')} while its process had a connection. "
-        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS} Let nothing but SQLite open it. A copy "
-        "made so is no backup: it lacks what is only in -wal, and may be torn. Use Connection.backup() or "
-        "VACUUM INTO."
+        f"Closing the file drops SQLite's locks (POSIX). {_NO_LOCKS}{_consequences(errors)} Let nothing but "
+        "SQLite open it. A copy made so is no backup: it lacks what is only in -wal, and may be torn. Use "
+        "Connection.backup() or VACUUM INTO."
     )
+
+
+def _consequences(errors: Sequence[str]) -> str:
+    """Return a sentence on the errors that follow from a cause; empty if there are none."""
+    return f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
 
 
 def _deleted_files(
@@ -1216,11 +1232,18 @@ def left_open(
     error: str | None = None,
     written: bool = False,
     tasks: bool = False,
+    closed: bool = False,
 ) -> str:
     began_at = f" at {at}" if at else ""
     beginning = f"begun by {began}{began_at}" if began else ""
     commit = f"COMMIT had returned {error}" if error else ""
     details = "; ".join(filter(None, (beginning, commit)))
+    if closed:
+        return (
+            f"{call} closed its connection {plural(count, 'time')} in a transaction that had changed rows"
+            f"{f' ({details})' if details else ''}. SQLite rolled it back, so these changes are lost: COMMIT "
+            "before close. closing(connection) does not commit."
+        )
     lock = ", and it keeps the write lock, for which all other writers wait" if written else ""
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":

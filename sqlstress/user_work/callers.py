@@ -42,6 +42,8 @@ class CallSite(NamedTuple):
     """Whether it is certain that no function on the call stack reads the row count."""
     stack: tuple[StackEntry, ...] = ()
     """The user's functions on the call stack, outermost first."""
+    trusts_id: bool = False
+    """Whether the user's function names `lastrowid`, and never `rowcount` or `changes`."""
 
 
 def runner_id() -> int:
@@ -147,7 +149,8 @@ class UserFrames:
         counted = is_used or _reads_count(frame.f_code)
         insists = is_used and any(map(_raises_by_count, library_frames))
         number = hash((frame.f_code, frame.f_lasti))
-        return CallSite(at, number, counted, insists, not _is_count_read(), stack)
+        trusts_id = "lastrowid" in frame.f_code.co_names and not _reads_count(frame.f_code)
+        return CallSite(at, number, counted, insists, not _is_count_read(), stack, trusts_id)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
         """Return the file and line in the user's code that led to a frame; None if there is none."""

@@ -25,7 +25,7 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlstress.sqlite_codes import BUSY
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import (
     IN_MEMORY,
@@ -88,6 +88,9 @@ MIN_NEVER = 100
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, for which a query stays open before it is recorded."""
 
+TASKS, CLOSED = "tasks", "closed"
+"""Traits of LEFT_OPEN sightings: "yes" if tasks ran the transaction; if the connection was closed in it."""
+
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 K = TypeVar("K")
@@ -133,7 +136,10 @@ class FailedStatements:
         self.overlaps = Overlaps(lines)
         self._no_effect = Counter[tuple[str, str, Transaction]]()
         """Number of PRAGMAs that had no effect, by statement, line and transaction."""
-        self._left_open = Counter[tuple[str, Transaction, int, bool]]()
+        self._left_open = Counter[tuple[str, Transaction, int, str]]()
+        """Number of calls by function, transaction, code of the failed COMMIT or 0, and TASKS or CLOSED."""
+        self._closed = Counter[tuple[float, Transaction]]()
+        """Connections that were closed in a transaction, by the time at which the call began."""
         self._not_committed = Counter[str]()
         self._never_committed = Counter[str]()
         """Number of calls that returned in a transaction that the process never ended, by function."""
@@ -316,9 +322,9 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
-        if code & 0xFF == BUSY and is_write(sql):
+        if code & 0xFF in (BUSY, CONSTRAINT) and is_write(sql):
             committed = "" if was_open else self._committed_write(history, earlier)
-            if committed or (was_open and not history.is_repeated()):
+            if committed or (was_open and code & 0xFF == BUSY and not history.is_repeated()):
                 self._refused[kind.at, committed] += 1
 
     def _committed_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
@@ -372,6 +378,10 @@ class FailedStatements:
         _count(self._splits, (self.line_text(line), transaction))
         self._looks_up = True
 
+    def add_closed(self, transaction: Transaction) -> None:
+        """Record that a connection was closed in a transaction that had changed rows."""
+        _count(self._closed, (self.costs.begun_s, transaction))
+
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record the transactions that are open in this thread after a call of the user's function `call`.
 
@@ -381,6 +391,8 @@ class FailedStatements:
         """
         if self._refused:
             self._note_repeats(call, returned=returned)
+        if self._closed:
+            self._note_closed(call, returned=returned)
         now_s = perf_counter()
         if now_s >= self._next_look_s:
             self._next_look_s = now_s + LOOK_S
@@ -407,6 +419,15 @@ class FailedStatements:
             if (committed or is_committed) and is_known:
                 self._repeats[call, at, committed] = calls + 1, max(most, count)
 
+    def _note_closed(self, call: str, *, returned: bool) -> None:
+        """Record the connections that a call closed in a transaction, unless the call has failed."""
+        for (begun_s, transaction), count in self._closed.items():
+            if returned and begun_s == self.costs.begun_s:
+                for _ in range(count):
+                    _count(self._left_open, (call, transaction, 0, CLOSED))
+                self._looks_up = True
+        self._closed.clear()
+
     def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
         """Count a call that ended while a transaction was open on the connection with this history.
 
@@ -417,7 +438,8 @@ class FailedStatements:
             history.left_open = history.transaction()
         history.open_wrote = history.open_wrote or history.transaction().wrote
         history.open_calls += returned
-        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), by_tasks))
+        ended_by = TASKS if by_tasks else ""
+        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
         self._looks_up = True
 
     def _look_for_open_statements(self, now_s: float) -> None:
@@ -522,9 +544,9 @@ class FailedStatements:
                 yield UNCLOSED, at, 1, "", {"open": str(len(begun_s))}
 
     def _open_records(self) -> Iterator[PlainObservation]:
-        for (call, transaction, code, by_tasks), count in self._left_open.items():
-            tasks = "yes" if by_tasks else ""
-            traits = {**transaction._asdict(), "failed_commit": str(code or ""), "tasks": tasks}
+        for (call, transaction, code, ended_by), count in self._left_open.items():
+            ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
+            traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
             yield LEFT_OPEN, call, count, "", traits
 
     def _no_effect_records(self) -> Iterator[PlainObservation]:

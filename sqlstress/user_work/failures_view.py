@@ -23,7 +23,9 @@ from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, LOCKED_SHA
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
     AFTER,
+    CLOSED,
     COPIED,
+    DAMAGE_CODES,
     DELETED,
     FAILED_STATEMENT,
     IN_MEMORY,
@@ -206,12 +208,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     # The message of an SQLITE_ERROR already explains the cause.
     consequences = _consequences(group)
     raised = {failure.error for failure in failed.failures_of(group.runs)}
+    half_done = {seen.traits["at"] for seen in sightings(group, REPEATED) if seen.traits.get("committed")}
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     failures = [
         failure
         for failure in failures_of(group)
         if failure.code != ERROR
-        and (is_wrong or not _is_handled(failure, raised))
+        and not (_is_handled(failure, raised) and (not is_wrong or failure.at in half_done))
         and name(failure.code) not in consequences
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
@@ -289,16 +292,23 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the names of errors that follow from connections left open, or from a moved database."""
+    """Return the names of errors that follow from another cause, whose finding names them.
+
+    Such causes are connections that stay open, a database that was moved, and lost locks.
+    """
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
-    return unclosed | _errors_after_move(group)
+    return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))
 
 
-def _errors_after_move(group: Group) -> set[str]:
-    """Return the names of the errors that follow from a database moved in use; empty if none was."""
-    if not any(sighting.what == MOVED for sighting in sightings(group, LOST_LOCKS)):
-        return set()
-    return {name(failure.code) for failure in failures_of(group) if failure.code & 0xFF in MOVED_CODES}
+def errors_after(group: Group, kind: str) -> list[str]:
+    """Return the names of the errors that follow from a database that was moved or closed in use.
+
+    `kind` is MOVED or CLOSED. Empty if no such use was seen.
+    """
+    if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
+        return []
+    codes = MOVED_CODES if kind == MOVED else {*DAMAGE_CODES} - {CANTOPEN}
+    return sorted({name(failure.code) for failure in failures_of(group) if failure.code & 0xFF in codes})
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
@@ -320,7 +330,7 @@ def lock_losses(group: Group) -> Iterator[Finding]:
                 program=program,
                 moved=moved,
                 at=at or None,
-                errors=sorted(_errors_after_move(group)) if moved else [],
+                errors=errors_after(group, MOVED) if moved else [],
             )
             continue
         facts: dict[str, Any] = {}
@@ -331,6 +341,8 @@ def lock_losses(group: Group) -> Iterator[Finding]:
                 "signs": any(other != DELETED for other, _, _ in kinds),
                 "written": "yes" in written if written != {None} else None,
             }
+        if kind == CLOSED:
+            facts = {"errors": errors_after(group, CLOSED)}
         count = sum(sighting.count for sighting in found)
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None, **facts)
 
@@ -517,11 +529,14 @@ def no_effect_findings(group: Group) -> Iterator[Finding]:
 
 
 def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each of the user's functions that returned with a transaction open."""
-    kinds: dict[str, list[Sighting]] = {}
+    """Yield a finding for each of the user's functions that returned with a transaction open.
+
+    Calls that closed their connection in a transaction get a finding of their own.
+    """
+    kinds: dict[tuple[str, bool], list[Sighting]] = {}
     for sighting in sightings(group, LEFT_OPEN):
-        kinds.setdefault(sighting.what, []).append(sighting)
-    for call, found in list(kinds.items())[:MAX_CAUSES]:
+        kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)
+    for (call, is_closed), found in list(kinds.items())[:MAX_CAUSES]:
         codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
         lines = [line for sighting in found if (line := sighting.traits["at"])]
         yield Finding(
@@ -533,4 +548,5 @@ def open_findings(group: Group) -> Iterator[Finding]:
             error=name(int(codes[0])) if codes else None,
             written=any(sighting.traits["state"] == "written" for sighting in found),
             tasks=any(sighting.traits.get("tasks") for sighting in found),
+            closed=is_closed,
         )

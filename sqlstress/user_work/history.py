@@ -89,6 +89,9 @@ class FactCollector(Protocol):
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed an open transaction before its end."""
 
+    def add_closed(self, transaction: Transaction) -> None:
+        """Record that a connection was closed in `transaction`, whose changed rows SQLite has rolled back."""
+
     def watch(self, connection: Any) -> History:
         """Return a new history for a connection that was just made."""
 
@@ -198,6 +201,18 @@ class History:
             self.recorder.add(self, code, str(error), step[4] - begun)
         elif isinstance(sql, str):  # Neither sqlite3 nor apsw runs a statement that is not a text.
             self.add(step)
+
+    def note_close(self, connection: Any) -> None:
+        """Record that the connection is closed now, if that undoes changed rows.
+
+        A close after an error may be meant as the rollback, so it is left out.
+        """
+        if not is_in_transaction(connection) or sys.exc_info()[0] is not None:
+            return
+        in_transaction = {id(step) for step in transaction_steps(self.steps)}
+        is_failed = any(id(step) in in_transaction for _, step in self._failed)
+        if connection.total_changes != self._changed_rows and not is_failed:
+            self.recorder.add_closed(self.transaction())
 
     def end_transaction(self) -> None:
         """Report the last transaction, which has ended, if its hold of the write lock was long."""

@@ -60,6 +60,10 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         def __exit__(self, *error: Any) -> Any:
             return record_end(self, "ROLLBACK" if error[0] else "COMMIT", base.__exit__, *error)
 
+        def close(self) -> None:
+            self._sqlstress.note_close(self)
+            base.close(self)
+
     def cursor(connection: Any, factory: Any = sqlite3.Cursor) -> Any:
         is_class = isinstance(factory, type) and issubclass(factory, sqlite3.Cursor)
         return plain.cursor(connection, _sqlite3_cursor(factory) if is_class else factory)

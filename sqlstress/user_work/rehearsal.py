@@ -38,7 +38,7 @@ from sqlstress.user_work.suspicions import (
 )
 from sqlstress.user_work.traced_statements import TracedStatement
 from sqlstress.user_work.tracing import Tracer
-from sqlstress.user_work.weak_checks import id_reusing_tables, weak_checks
+from sqlstress.user_work.weak_checks import counters_of, id_reusing_tables, weak_checks
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
@@ -301,7 +301,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     """
     all_calls = [call for calls in traced.values() for call in calls]
     columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)
-    reusing = id_reusing_tables(all_calls)
+    reusing, counters = id_reusing_tables(all_calls), counters_of(all_calls)
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
@@ -311,7 +311,7 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 for suspicion in (
                     *suspicions(without(columns, call)),
                     *program.suspicions(call),
-                    *weak_checks(call, reusing),
+                    *weak_checks(call, reusing, counters),
                 )
             }
             for key, suspicion in call_suspicions.items():

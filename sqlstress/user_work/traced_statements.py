@@ -50,6 +50,8 @@ class Write(NamedTuple):
     """Whether the code calls a library function that raises an error for a wrong row count."""
     unseen: bool = False
     """Whether the user's code cannot notice that no row was written."""
+    trusts_id: bool = False
+    """Whether the user's code reads the id of the last row, and never the row count."""
     rows: frozenset[Row] | None = None
     """Rows that the statement changes, removes or adds; None if not known."""
     existing: frozenset[Row] = frozenset()

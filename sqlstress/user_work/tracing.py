@@ -348,7 +348,9 @@ class TracedConnection:
             ignores = may_ignore(sql)
             unseen = spot.unseen and not counted and (write.kind == UPDATE or ignores)
             unseen = unseen or (ignores and self._tracer.script is not None)
-            write = write._replace(counted=counted, insists=spot.insists, unseen=unseen)
+            write = write._replace(
+                counted=counted, insists=spot.insists, unseen=unseen, trusts_id=spot.trusts_id
+            )
         statement = partial(statement, reads=reads, in_wal=self._in_wal)
         if not reads or any(event[0] in _WRITES for event in events):
             return statement(write=write)

@@ -1,4 +1,4 @@
-"""Checks in a call that do not protect it, although they look as if they did.
+"""Checks and writes in a call that do not do what they seem to do.
 
 - UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
   process was first. The call goes on, because it does not read the row count.
@@ -10,8 +10,13 @@
   later row, which then looks like a row that is already known.
 - EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
   comparison that shows whether the claim still holds.
+- OLD_ID, the id of another row: INSERT OR IGNORE adds no row if the row exists. The call then reads
+  `lastrowid`, which is the id of an earlier row.
+- RESET, a reset column: INSERT OR REPLACE deletes the old row. Columns that it does not name get their
+  default, also a counter that another statement increments.
 
-Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html
+Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
+https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
 """
 
 from __future__ import annotations
@@ -24,13 +29,23 @@ from sqlstress.user_work.protected_writes import changed_keys, is_new, knows_it_
 from sqlstress.user_work.suspicions import (
     EXPIRED,
     LAST_ROW,
+    OLD_ID,
+    RESET,
     REUSED_ID,
     SECONDS,
     UNREAD_COUNT,
     Suspicion,
 )
 from sqlstress.user_work.touched import conditions, may_ignore, parse_change, parse_sets
-from sqlstress.user_work.traced_statements import DELETE, INSERT, UPDATE, Table, TracedStatement, Write
+from sqlstress.user_work.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
 
 Statements = Sequence[TracedStatement]
 
@@ -54,8 +69,29 @@ def id_reusing_tables(calls: Iterable[Statements]) -> set[Table]:
     return {write.table for write in writes if write and write.reuses_ids}
 
 
-def weak_checks(call: Statements, reusing: set[Table]) -> Iterator[Suspicion]:
-    """Yield the suspicions about a call. `reusing` has the tables whose ids SQLite may use again."""
+_REPLACE = re.compile(r"\s*(?:insert\s+or\s+)?replace\s+into\s+[^(]+\(([^)]*)\)", re.IGNORECASE)
+"""Pattern of a statement that replaces rows, with its list of columns."""
+
+Counters = dict[Table, dict[str, TracedStatement]]
+"""UPDATEs that compute the new value of a column from its old value, by table and column."""
+
+
+def counters_of(calls: Iterable[Statements]) -> Counters:
+    """Return the UPDATEs of all calls that increment a column or compute it from its old value otherwise."""
+    counters: Counters = {}
+    for statement in (statement for call in calls for statement in call):
+        write = statement.write
+        if write and write.kind == UPDATE:
+            for column in write.sets & write.computed:
+                counters.setdefault(write.table, {}).setdefault(column, statement)
+    return counters
+
+
+def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
+    """Yield the suspicions about a call.
+
+    `reusing` has the tables whose ids SQLite may use again.
+    """
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -70,6 +106,10 @@ def weak_checks(call: Statements, reusing: set[Table]) -> Iterator[Suspicion]:
             yield Suspicion(LAST_ROW, write.table[1], statement, query)
         if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
             yield Suspicion(REUSED_ID, write.table[1], insert, statement)
+        if write.trusts_id and may_ignore(statement.sql) and (use := _next_write(statement, later)):
+            yield Suspicion(OLD_ID, write.table[1], statement, use)
+        if write.kind == OVERWRITE and (update := _reset_counter(statement, write, counters)):
+            yield Suspicion(RESET, write.table[1], update, statement)
     yield from _expired_leases(call)
 
 
@@ -149,6 +189,30 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
         ),
         None,
     )
+
+
+def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
+    """Return the first later write that may use the id of the inserted row; None if there is none.
+
+    A query of the table may be the search for the id, so there is no such write after it.
+    """
+    assert insert.write
+    for statement in later:
+        if insert.write.table in statement.reads and not statement.write:
+            return None
+        if statement.write and may_depend(insert.stack, statement.stack, by_rows=False) is not False:
+            return statement
+    return None
+
+
+def _reset_counter(statement: TracedStatement, write: Write, counters: Counters) -> TracedStatement | None:
+    """Return an UPDATE that computes a column which the replacing statement does not name; else None."""
+    replace = _REPLACE.match(statement.sql)
+    if not replace:
+        return None
+    named = {name.strip(' \t\n"`[]').lower() for name in replace[1].split(",")}
+    updates = counters.get(write.table, {})
+    return next((updates[column] for column in sorted(updates) if column not in named), None)
 
 
 # Expired leases.

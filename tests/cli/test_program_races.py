@@ -167,5 +167,5 @@ def test_lease_sets_a_later_limit_than_it_compares(value: str, limit: str, is_le
         transaction=2,
         write=Write(job, "update", sets=frozenset({"done"}), wheres=frozenset({"id"}), rows=row),
     )
-    kinds = [suspicion.code for suspicion in weak_checks([claim, done], set())]
+    kinds = [suspicion.code for suspicion in weak_checks([claim, done], set(), {})]
     assert kinds == [EXPIRED] * is_lease

@@ -287,6 +287,7 @@ def test_call_that_leaves_a_transaction_open_is_recorded(file: Path, recorder: F
         "at": f"{Path(__file__).name}:{line}",
         "failed_commit": "",
         "tasks": "",
+        "closed": "",
     }
     assert left_open(recorder) == [("transfer", 2, traits)]
 
@@ -843,6 +844,77 @@ def test_write_of_an_earlier_call_is_no_part_of_a_refused_call(
             this.execute("UPDATE t SET x = 0")
         recorder.check_left_open("post", returned=True)
         assert not [record for record in recorder.records() if record[0] == REPEATED]
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_write_committed_before_a_violated_constraint_is_recorded(
+    file: Path, recorder: FailedStatements, *, in_transaction: bool
+) -> None:
+    with open_file(file) as this:
+        this.execute("CREATE TABLE one (id INTEGER PRIMARY KEY)")
+        this.execute("INSERT INTO one VALUES (1)")
+        recorder.costs.begin()
+        with suppress(sqlite3.IntegrityError):
+            if in_transaction:
+                this.execute("BEGIN")
+            this.execute(INSERT)
+            this.execute("INSERT INTO one VALUES (1)")
+        recorder.check_left_open("post", returned=True)
+        records = [record for record in recorder.records() if record[0] == REPEATED]
+        assert [record[1] for record in records] == ["post"] * (not in_transaction)
+
+
+def closed_in_transaction(recorder: FailedStatements, *, returned: bool = True) -> list[int]:
+    """Return the number of connections that a call closed in a transaction, as a list: empty if none."""
+    recorder.check_left_open("log", returned=returned)
+    return [record[2] for record in recorder.records() if record[0] == LEFT_OPEN and record[4]["closed"]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "end", "is_lost"),
+    [(INSERT, "", True), (INSERT, "COMMIT", False), (INSERT, "ROLLBACK", False), ("SELECT 1", "", False)],
+)
+def test_connection_closed_in_a_transaction_that_wrote_is_recorded(
+    file: Path, recorder: FailedStatements, statement: str, end: str, *, is_lost: bool
+) -> None:
+    recorder.costs.begin()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement)
+        if end:
+            connection.execute(end)
+    assert closed_in_transaction(recorder) == [1] * is_lost
+
+
+@pytest.mark.parametrize("is_raised", [False, True])
+def test_close_after_an_error_is_a_rollback(
+    file: Path, recorder: FailedStatements, *, is_raised: bool
+) -> None:
+    recorder.costs.begin()
+    with suppress(KeyError), closing(sqlite3.connect(file)) as connection:
+        connection.execute(INSERT)
+        if is_raised:
+            raise KeyError
+        with suppress(sqlite3.OperationalError):
+            connection.execute("INSERT INTO missing VALUES (1)")
+    assert closed_in_transaction(recorder, returned=False) == []
+
+
+NEVER_COMMITS = """
+@transaction
+def log(c):
+    other = opened(os.environ["SQLSTRESS_DATABASE"])
+    other.execute("BEGIN")
+    other.execute("UPDATE t SET x = x + 1")
+    other.close()
+"""
+
+
+def test_report_names_the_transaction_in_which_a_call_closes(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + NEVER_COMMITS, concurrency=1)
+    (finding,) = findings_of(report, "left-open")
+    line = line_of(HEAD + NEVER_COMMITS, 'other.execute("BEGIN")')
+    assert "log closed its connection" in finding.text and f"begun by BEGIN at own.py:{line}" in finding.text
+    assert "COMMIT before close" in finding.text
 
 
 POSTS = """

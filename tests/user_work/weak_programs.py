@@ -24,6 +24,9 @@ CREATE TABLE numbered_inbox (id INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT);
 CREATE TABLE handled (message INTEGER PRIMARY KEY);
 CREATE TABLE player (id INTEGER PRIMARY KEY, name TEXT, wins INTEGER, rating INTEGER);
 CREATE TABLE reading (id INTEGER PRIMARY KEY, sensor INTEGER, value REAL);
+CREATE TABLE customer (id INTEGER PRIMARY KEY, mail TEXT UNIQUE);
+CREATE TABLE purchase (id INTEGER PRIMARY KEY, customer INTEGER);
+CREATE TABLE cache (key TEXT PRIMARY KEY, value TEXT, hits INTEGER DEFAULT 0);
 CREATE TABLE stat (sensor INTEGER PRIMARY KEY, n INTEGER);
 INSERT INTO mail SELECT value, 'queued', NULL FROM json_each('[1, 2, 3, 4, 5, 6]');
 INSERT INTO page VALUES (1, '', datetime('now'), 1);
@@ -232,6 +235,47 @@ def number_by_another_thread_wrong(file: str) -> None:
     with ThreadPoolExecutor(1) as pool:
         n = pool.submit(_count, file).result()
         pool.submit(_add, file, n).result()
+
+
+ADD_CUSTOMER = "INSERT OR IGNORE INTO customer (mail) VALUES ('a@example.org')"
+PURCHASE = "INSERT INTO purchase (customer) VALUES (?)"
+
+
+def customer_by_last_id_wrong(connection: sqlite3.Connection) -> None:
+    customer = connection.execute(ADD_CUSTOMER).lastrowid
+    connection.execute(PURCHASE, (customer,))
+
+
+def customer_by_last_id_if_added(connection: sqlite3.Connection) -> None:
+    cursor = connection.execute(ADD_CUSTOMER)
+    if cursor.rowcount == 1:
+        connection.execute(PURCHASE, (cursor.lastrowid,))
+
+
+def customer_by_query(connection: sqlite3.Connection) -> None:
+    connection.execute(ADD_CUSTOMER)
+    customer = connection.execute("SELECT id FROM customer WHERE mail = 'a@example.org'").fetchone()
+    purchase = connection.execute(PURCHASE, customer).lastrowid
+    connection.execute("UPDATE purchase SET customer = customer + 0 WHERE id = ?", (purchase,))
+
+
+HIT = "UPDATE cache SET hits = hits + 1 WHERE key = 'a'"
+
+
+def cache_replaced_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT OR REPLACE INTO cache (key, value) VALUES ('a', 'new')")
+    connection.execute(HIT)
+
+
+def cache_replaced_with_all_columns(connection: sqlite3.Connection) -> None:
+    connection.execute("REPLACE INTO cache (key, value, hits) VALUES ('a', 'new', 0)")
+    connection.execute(HIT)
+
+
+def cache_updated(connection: sqlite3.Connection) -> None:
+    sql = "INSERT INTO cache (key, value) VALUES ('a', 'n') ON CONFLICT (key) DO UPDATE SET value = 'n'"
+    connection.execute(sql)
+    connection.execute(HIT)
 
 
 PROGRAMS = programs_of(globals(), opened)
