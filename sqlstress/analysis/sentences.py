@@ -586,6 +586,11 @@ _SUSPICIONS = {
         "first, and the code does not read its row count. {steps} Continue only if the row count is 1, or "
         "use UPDATE ... RETURNING."
     ),
+    "unread-version": (
+        "{cause} of a lost change: the UPDATE of {name} changes no row of {table} if another process has "
+        "changed the version, and the code does not read its row count. {steps} If the row count is 0, read "
+        "again and repeat."
+    ),
     "time-in-seconds": (
         "{cause} of a lost update: {name} compares a time in whole seconds to see whether {table} has "
         "changed. {steps} Two changes within a second have the same time. Compare a number instead: SET "
@@ -664,10 +669,11 @@ def repeated_transaction(
     where = f" at {at}" if at else ""
     if committed:
         return (
-            f"{plural(count, 'call')} of {call} had committed a write ({committed}) when SQLite refused the "
+            f"{plural(count, 'call')} of {call} committed a write ({committed}), and SQLite refused the "
             f"next{where}. The first write stays, and is done twice if the call is repeated. Put all writes "
-            "of a call into one transaction, which begins with BEGIN IMMEDIATE, and repeat it as a whole. "
-            "With isolation_level=None, `with connection` begins no transaction."
+            "of a call into one transaction, which begins with BEGIN IMMEDIATE, and ROLLBACK it after an "
+            "error. With isolation_level=None, `with connection` begins no transaction, and an inner `with "
+            "connection` commits the outer transaction."
         )
     return (
         f"{plural(count, 'call')} of {call} repeated a transaction in which SQLite had refused a write"
@@ -1242,7 +1248,8 @@ def left_open(
         return (
             f"{call} closed its connection {plural(count, 'time')} in a transaction that had changed rows"
             f"{f' ({details})' if details else ''}. SQLite rolled it back, so these changes are lost: COMMIT "
-            "before close. closing(connection) does not commit."
+            "before close. closing(connection) does not commit, nor does SQLAlchemy's engine.connect() or "
+            "Session."
         )
     lock = ", and it keeps the write lock, for which all other writers wait" if written else ""
     ends = "COMMIT or ROLLBACK on every path"

@@ -153,6 +153,12 @@ class FailedStatements:
         A key has the line of the write, and the line of an earlier write that the call has committed; "" if
         the transaction of the refused write had only read.
         """
+        self._unfinished: list[tuple[History, TimedStep, str, str]] = []
+        """Refused writes of the current call in a transaction that had written before.
+
+        An item has the connection's history, the refused statement, its line, and the line of the other
+        write.
+        """
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -323,14 +329,16 @@ class FailedStatements:
 
         self.failures.add(kind, message, waited_s, examine)
         if code & 0xFF in (BUSY, CONSTRAINT) and is_write(sql):
-            committed = "" if was_open else self._committed_write(history, earlier)
+            committed = "" if was_open else self._last_write(history, earlier)
             if committed or (was_open and code & 0xFF == BUSY and not history.is_repeated()):
                 self._refused[kind.at, committed] += 1
+            if was_open and (write := self._last_write(history, transaction_steps(earlier))):
+                self._unfinished.append((history, history.steps[-1], kind.at, write))
 
-    def _committed_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line of the last write that the current call has committed; "" if there is none.
+    def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
+        """Return the line of the last write of the current call that was not rolled back; "" if none.
 
-        `earlier` has the statements before the last one, which is in no transaction.
+        `earlier` has the statements before the last one.
         """
         refused = history.refused()
         for step in reversed(earlier):
@@ -389,6 +397,10 @@ class FailedStatements:
         call is attributed to the function that left it open first. At most every LOOK_S seconds, also search
         for queries that stay open.
         """
+        for history, step, at, write in self._unfinished:
+            if history.end_after(step) == "commit":
+                self._refused[at, write] += 1
+        self._unfinished.clear()
         if self._refused:
             self._note_repeats(call, returned=returned)
         if self._closed:

@@ -347,16 +347,17 @@ def lock_losses(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None, **facts)
 
 
-def wal_growth_findings(group: Group) -> Iterator[Finding]:
+def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
     """Yield a finding on the largest WAL that grew in the runs of a group, with the kind of growth.
 
-    Yield nothing if no WAL grew.
+    Yield nothing if no WAL grew. `is_automatic` is False if the user's connections make no checkpoints.
     """
     growths = [
         (trial.wal, kind, run.case)
         for run in group.runs
         for trial in run.trials
-        if trial.wal and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint))
+        if trial.wal
+        and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint if is_automatic else 0))
     ]
     if not growths:
         return
@@ -373,13 +374,16 @@ def wal_growth_findings(group: Group) -> Iterator[Finding]:
     )
 
 
-def wal_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open; without them, on the growth of the WAL."""
+def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
+    """Yield findings on queries that stayed open; without them, on the growth of the WAL.
+
+    `is_automatic` is False if the user's connections make no checkpoints.
+    """
     statements = dict[tuple[str, str], float]()
     for sighting in sightings(group, OPEN_STATEMENT):
         kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
         statements[kind] = max(seconds, statements.get(kind, 0.0))
-    growth = [*wal_growth_findings(group)]
+    growth = [*wal_growth_findings(group, is_automatic=is_automatic)]
     large = growth[0].facts["wal_bytes"] if growth else None
     for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
         yield Finding(

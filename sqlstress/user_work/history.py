@@ -37,6 +37,10 @@ from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
 """Pattern of PRAGMAs that SQLite ignores, without an error, while a transaction is open."""
 _ON = ("1", "on", "yes", "true")
+_CLOSING = ("close", "__exit__", "__aexit__")
+"""Names of the functions by which a library, such as SQLAlchemy, closes a connection or a session."""
+MAX_DEPTH = 20
+"""Maximum number of frames between such a function and the rollback."""
 
 
 class Transaction(NamedTuple):
@@ -214,6 +218,18 @@ class History:
         if connection.total_changes != self._changed_rows and not is_failed:
             self.recorder.add_closed(self.transaction())
 
+    def note_rollback(self, connection: Any) -> None:
+        """Record that a library rolls back because it closes a connection, if that undoes changed rows."""
+        frame: FrameType | None = sys._getframe(2)
+        # If the user's code calls for the rollback, a function `rollback` of the library comes first.
+        for _ in range(MAX_DEPTH):
+            if not frame or frame.f_code.co_name == "rollback":
+                return
+            if frame.f_code.co_name in _CLOSING:
+                self.note_close(connection)
+                return
+            frame = frame.f_back
+
     def end_transaction(self) -> None:
         """Report the last transaction, which has ended, if its hold of the write lock was long."""
         steps = transaction_steps(self.steps)
@@ -278,6 +294,20 @@ class History:
                 return "commit"
             released = word == "RELEASE"  # RELEASE commits if SAVEPOINT began the transaction.
         return "commit" if released else ""
+
+    def end_after(self, step: TimedStep) -> str:
+        """Return the end of the transaction of `step`: "commit" or "rollback"; empty if it is unknown.
+
+        A rollback to a savepoint counts as a rollback.
+        """
+        steps = [*self.steps]
+        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
+        for sql, *_ in steps[index + 1 :]:
+            if statement_kind(sql) == "commit":
+                return "commit"
+            if words_of(sql)[0] == "ROLLBACK":
+                return "rollback"
+        return ""
 
     def refused(self) -> set[int]:
         """Return the Python ids of the last statements that failed, perhaps without a lock.

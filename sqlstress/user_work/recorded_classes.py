@@ -55,6 +55,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
             record_end(self, "COMMIT", base.commit)
 
         def rollback(self) -> None:
+            self._sqlstress.note_rollback(self)
             record_end(self, "ROLLBACK", base.rollback)
 
         def __exit__(self, *error: Any) -> Any:

@@ -70,6 +70,7 @@ SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET = "id-of-another-row", "reset-column"
+UNREAD_VERSION = "unread-version"
 """Kinds of suspicions about checks that do not protect: see weak_checks."""
 
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
@@ -84,7 +85,7 @@ processes use a row, and both delete it afterwards.
 
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED),
-    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, UNREAD_VERSION),
 )
 """Kinds of suspicions about races that can lose data, such as an update."""
 NOTES_ONLY = (MAYBE_GUARDED,)

@@ -2,6 +2,7 @@
 
 - UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
   process was first. The call goes on, because it does not read the row count.
+- UNREAD_VERSION: such an UPDATE compares and increments a version. The call ends without its change.
 - SECONDS, a time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes
   within a second have the same time.
 - LAST_ROW, the last row: a call reads max(id) after its INSERT has committed, and may get the row of another
@@ -34,6 +35,7 @@ from sqlstress.user_work.suspicions import (
     REUSED_ID,
     SECONDS,
     UNREAD_COUNT,
+    UNREAD_VERSION,
     Suspicion,
 )
 from sqlstress.user_work.touched import conditions, may_ignore, parse_change, parse_sets
@@ -55,6 +57,8 @@ _WHOLE_SECONDS = re.compile(
     re.IGNORECASE,
 )
 """Pattern of an SQL value that is a time in whole seconds."""
+_EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
+"""Pattern of a comparison of a column for equality."""
 _LAST_ROW = re.compile(
     r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
     r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
@@ -98,8 +102,11 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
         earlier, later = call[:index], call[index + 1 :]
         if write.kind == UPDATE and (query := _compared_query(earlier, statement, write)):
             goes_on = any(other.write for other in later)
-            if goes_on and not knows_it_wrote(call, index, write):
-                yield Suspicion(UNREAD_COUNT, write.table[1], query, statement)
+            if (goes_on or _compares_version(statement.sql, write)) and not knows_it_wrote(
+                call, index, write
+            ):
+                kind = UNREAD_COUNT if goes_on else UNREAD_VERSION
+                yield Suspicion(kind, write.table[1], query, statement)
             if _compares_seconds(statement.sql, write):
                 yield Suspicion(SECONDS, write.table[1], query, statement)
         if write.kind == INSERT and write.numbered and (query := _last_row_query(statement, write, later)):
@@ -134,6 +141,13 @@ def _compared_query(earlier: Statements, statement: TracedStatement, write: Writ
         ),
         None,
     )
+
+
+def _compares_version(sql: str, write: Write) -> bool:
+    """Return whether an UPDATE compares a version: a column whose next value it computes."""
+    change = parse_change(sql)
+    equal = {column.lower() for column in _EQUAL.findall(change.condition)} if change else set[str]()
+    return bool(write.sets & write.wheres & write.computed & equal)
 
 
 def _compares_seconds(sql: str, write: Write) -> bool:

@@ -796,7 +796,7 @@ def version_counted_wrong(connection: sqlite3.Connection) -> None:
 def version_compared(connection: sqlite3.Connection) -> None:
     ((stock, version),) = connection.execute("SELECT stock, version FROM product WHERE id = 1")
     compared = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
-    connection.execute(compared, (stock - 1, version))
+    assert connection.execute(compared, (stock - 1, version)).rowcount == 1
 
 
 def _sold_if_token_is(connection: sqlite3.Connection, after: str) -> None:
@@ -1046,7 +1046,7 @@ def list_of_its_own(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO todo VALUES (1, ?)", (stock - 1,))
     connection.execute("BEGIN IMMEDIATE")
     change = "UPDATE product SET stock = ?, version = version + 1 WHERE id = 1 AND version = ?"
-    connection.execute(change, (stock - 1, version))
+    assert connection.execute(change, (stock - 1, version)).rowcount == 1
     connection.execute("DELETE FROM todo")
     connection.execute("COMMIT")
 

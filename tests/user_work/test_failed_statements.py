@@ -864,6 +864,27 @@ def test_write_committed_before_a_violated_constraint_is_recorded(
         assert [record[1] for record in records] == ["post"] * (not in_transaction)
 
 
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_commit_after_a_refused_write_of_the_transaction_is_recorded(
+    end: str, file: Path, recorder: FailedStatements
+) -> None:
+    with open_file(file) as this:
+        this.execute("CREATE TABLE one (id INTEGER PRIMARY KEY)")
+        this.execute("INSERT INTO one VALUES (1)")
+        recorder.costs.begin()
+        this.execute("BEGIN")
+        this.execute(INSERT)
+        with suppress(sqlite3.IntegrityError):
+            this.execute("INSERT INTO one VALUES (1)")
+        this.execute(end)
+        this.execute("BEGIN")
+        this.execute(INSERT)
+        this.execute("COMMIT")
+        recorder.check_left_open("post", returned=True)
+        records = [record for record in recorder.records() if record[0] == REPEATED]
+        assert [record[1] for record in records] == ["post"] * (end == "COMMIT")
+
+
 def closed_in_transaction(recorder: FailedStatements, *, returned: bool = True) -> list[int]:
     """Return the number of connections that a call closed in a transaction, as a list: empty if none."""
     recorder.check_left_open("log", returned=returned)
@@ -883,6 +904,20 @@ def test_connection_closed_in_a_transaction_that_wrote_is_recorded(
         if end:
             connection.execute(end)
     assert closed_in_transaction(recorder) == [1] * is_lost
+
+
+@pytest.mark.parametrize(("end", "is_lost"), [("", True), ("commit", False), ("rollback", False)])
+def test_connection_of_sqlalchemy_closed_without_commit_is_recorded(
+    file: Path, recorder: FailedStatements, end: str, *, is_lost: bool
+) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+    recorder.costs.begin()
+    with engine.connect() as connection:
+        connection.execute(sqlalchemy.text(INSERT))
+        if end:
+            getattr(connection, end)()
+    assert closed_in_transaction(recorder) == [1] * is_lost
+    engine.dispose()
 
 
 @pytest.mark.parametrize("is_raised", [False, True])

@@ -259,6 +259,21 @@ def customer_by_query(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE purchase SET customer = customer + 0 WHERE id = ?", (purchase,))
 
 
+EDIT = "UPDATE page SET body = 'new', version = version + 1 WHERE id = ? AND version = ?"
+
+
+def edit_by_version_wrong(connection: sqlite3.Connection) -> None:
+    page = connection.execute("SELECT id, version FROM page WHERE id = 1").fetchone()
+    connection.execute(EDIT, page)
+
+
+def edit_by_version_until_it_counts(connection: sqlite3.Connection) -> None:
+    while True:
+        page = connection.execute("SELECT id, version FROM page WHERE id = 1").fetchone()
+        if connection.execute(EDIT, page).rowcount == 1:
+            return
+
+
 HIT = "UPDATE cache SET hits = hits + 1 WHERE key = 'a'"
 
 

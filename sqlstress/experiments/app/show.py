@@ -481,6 +481,13 @@ long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
 """Function that yields findings on long holds of the write lock."""
 
 
+def _wal_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on the growth of the WAL, and on its cause."""
+    committers = _committers(_kinds(group, CONNECTION))
+    frames = {traits.get("wal_autocheckpoint") for traits, _ in committers}
+    yield from wal_findings(group, is_automatic=frames != {"0"})
+
+
 class AppShown(UserPresenter):
     """Presenter of applications."""
 
@@ -496,7 +503,7 @@ class AppShown(UserPresenter):
         repeat_findings,
         failure_findings,
         suspicion_findings,
-        wal_findings,
+        _wal_findings,
         raised,
         error_findings,
         setting_findings,

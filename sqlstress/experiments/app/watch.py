@@ -53,7 +53,7 @@ MAX_CONNECTIONS = 50
 """Maximum number of connections of a process that are examined; further connections are only counted."""
 MAX_STATEMENTS = 200
 """Maximum number of statements per connection that are examined."""
-READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys")
+READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys", "wal_autocheckpoint")
 """Names of the PRAGMAs whose answers are read."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
@@ -162,6 +162,7 @@ class WatchedConnection:
             "busy_timeout": self.answers["busy_timeout"],
             "opened_with": str(self.opened_timeout_ms),
             "foreign_keys": "on" if self.answers["foreign_keys"] == "1" else "off",
+            "wal_autocheckpoint": self.answers["wal_autocheckpoint"],
             "python": self.isolation,
             "writes_begin": ", ".join(self.begins.ways),
             "upgrades": "yes" if self.begins.upgrades else "no",

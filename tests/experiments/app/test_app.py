@@ -605,6 +605,20 @@ def test_line_of_the_app_that_deletes_the_wal_is_named(tmp_path: Path) -> None:
     assert any(f"own.py:{line} deleted or moved kv.db-wal 1 time." in text for text in texts)
 
 
+UNCHECKED = """
+@transaction
+def add(c):
+    c.execute("PRAGMA wal_autocheckpoint=0")
+    c.execute("INSERT INTO t VALUES (zeroblob(999999))")
+"""
+
+
+def test_wal_grows_because_the_app_turned_checkpoints_off(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + UNCHECKED, concurrency=1, ops=20)
+    (finding,) = findings_of(report, "wal-growth")
+    assert "because automatic checkpoints are off (wal_autocheckpoint 0)" in finding.text
+
+
 REPLACES = """
 @transaction
 def add(c):
