@@ -1042,13 +1042,15 @@ def failed_statement(
     more_errors: Sequence[str] = (),
     message: str | None = None,
     explanation: str | None = None,
+    caught: bool = False,
 ) -> str:
     where = f" ({at})" if at else ""
     more = f" and {plural(others, 'more statement')}" if others else ""
     said = f": {message}" if message else ""
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
-    return f"{failed}. {explanation or 'The cause is unknown.'}"
+    handled = " The code caught all these errors: a call that does not repeat its work has lost it." * caught
+    return f"{failed}. {explanation or 'The cause is unknown.'}{handled}"
 
 
 _NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged commits are lost."
@@ -1251,7 +1253,9 @@ def left_open(
             "before close. closing(connection) does not commit, nor does SQLAlchemy's engine.connect() or "
             "Session."
         )
-    lock = ", and it keeps the write lock, for which all other writers wait" if written else ""
+    lock = ", and it keeps the write lock, for which all other writers wait"
+    snapshot = ", and its snapshot shows old data and lets the WAL grow"
+    effect = lock if written else snapshot
     ends = "COMMIT or ROLLBACK on every path"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
@@ -1262,5 +1266,5 @@ def left_open(
         )
     return (
         f"{call} left a transaction open{f' ({details})' if details else ''}, and {plural(count, 'call')} "
-        f"returned within it. Nothing in it is durable before it commits{lock}: {ends}."
+        f"returned within it. Nothing in it is durable before it commits{effect}: {ends}."
     )

@@ -19,6 +19,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from importlib import import_module
 from threading import get_ident
 from time import perf_counter
@@ -48,6 +49,7 @@ from sqlstress.user_work.connections import (
     on_apsw_connection,
     pragma,
     reading_steps,
+    rows,
     writes_temporary,
     written_schema,
 )
@@ -85,9 +87,13 @@ A pool of fixed size opens its connections in few calls.
 """
 MIN_NEVER = 100
 """Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
+SLOW_SCAN_S = 0.005
+"""Minimum time, in seconds, of a write for which the plan of SQLite is read."""
 LONG_OPEN_S = 0.2
 """Minimum time, in seconds, for which a query stays open before it is recorded."""
 
+CONNECT = "@connect"
+"""Name of the function that left a transaction open which began before the first call."""
 TASKS, CLOSED = "tasks", "closed"
 """Traits of LEFT_OPEN sightings: "yes" if tasks ran the transaction; if the connection was closed in it."""
 
@@ -322,6 +328,8 @@ class FailedStatements:
                 shared_cache="yes" if "cache=shared" in history.name else "no",
                 holder="this process" if holder else "",
                 held_since=str(holder or ""),
+                reader=self._reader(connection, history.name) if statement_kind(sql) == "commit" else "",
+                scan=_slow_scan(connection, earlier, sql, refused) if is_write(sql) else "",
                 locking_mode=pragma(connection, "locking_mode"),
                 repeated="yes" if history.is_repeated() else "",
                 lock_order=_lock_order(connection, [*writes, sql]),
@@ -362,6 +370,17 @@ class FailedStatements:
             if transaction.wrote and not runs_statement(history):
                 return transaction
         return None
+
+    def _reader(self, failed: Any, name: str) -> str:
+        """Return the open query, with its line, of another connection of this process; empty if none."""
+        for history in self._histories:
+            connection = history.connection()
+            if connection is failed or history.name != name or not is_open(connection):
+                continue
+            if not runs_statement(history) and has_open_statement(connection, history.is_shared) == "yes":
+                for sql, _, line, *_ in reading_steps(connection):
+                    return " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
+        return ""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
@@ -446,7 +465,10 @@ class FailedStatements:
         `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
         """
         if not history.opened_by:
-            history.opened_by, history.open_calls, history.open_wrote = call, 0, False
+            first = transaction_steps(history.steps)[:1]
+            is_earlier = not self._left_open and bool(first) and first[0][3] < self.costs.begun_s
+            history.opened_by = CONNECT if is_earlier else call
+            history.open_calls, history.open_wrote = 0, False
             history.left_open = history.transaction()
         history.open_wrote = history.open_wrote or history.transaction().wrote
         history.open_calls += returned
@@ -581,6 +603,24 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
     reads = any(_SELECTS.search(step[0]) for step in temporary)
     return "read" if state == "none" and reads else state
+
+
+def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
+    """Return a text on a write that reads a whole table and took SLOW_SCAN_S; empty for other writes.
+
+    `steps` are earlier statements of the connection, in which the same write may have succeeded.
+    """
+    times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
+    if max(times_s, default=0.0) < SLOW_SCAN_S:
+        return ""
+    with suppress(Exception):  # An error of sqlite3 or apsw.
+        plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
+        scans = [
+            str(row[-1]) for row in plan if str(row[-1]).startswith("SCAN") and "INDEX" not in str(row[-1])
+        ]
+        if scans:
+            return f"{scans[0]}, {max(times_s) * 1000:.0f} ms"
+    return ""
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:

@@ -98,6 +98,10 @@ class FailureFacts(NamedTuple):
     """Holder of the write lock: "this process" for another, idle connection of the process; or empty."""
     held_since: str = ""
     """Statement, with its line, that began the transaction of `holder`; empty if `holder` is empty."""
+    reader: str = ""
+    """Open query, with its line, of another connection of this process, for which COMMIT waited; or empty."""
+    scan: str = ""
+    """Text on an earlier run of the statement that was slow because it reads a whole table; or empty."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
     repeated: str = ""
@@ -132,16 +136,18 @@ class Occurrences:
         The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # These two facts are taken from any failure that has them: while two transactions wait for each
-        # other, most others fail at their first statement, without these facts.
-        order = next((facts.lock_order for facts in self.examined if facts.lock_order), "")
-        repeated = next((facts.repeated for facts in self.examined if facts.repeated), "")
+        # These facts are taken from any failure that has them. While two transactions wait for each other,
+        # most others fail at their first statement, without these facts.
+        rare = {
+            name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
+            for name in ("lock_order", "repeated", "reader", "scan")
+        }
         return {
             "code": str(kind.code),
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
-            **commonest._replace(lock_order=order, repeated=repeated)._asdict(),
+            **commonest._replace(**rare)._asdict(),
         }
 
 

@@ -59,6 +59,7 @@ MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
 The first share is relative to the time of the process, the second to the duration of the longest hold.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
+COMMIT_BEHIND_READER = "commit-behind-reader"
 """Names of rules of `analysis.causes`."""
 
 
@@ -81,6 +82,10 @@ class Failure(NamedTuple):
 
     Empty unless an idle connection of the same process held the lock.
     """
+    reader: str = ""
+    """Open query of the same process, for which COMMIT waited; empty if there was none."""
+    scan: str = ""
+    """Text on a slow run of the statement that reads a whole table; empty if there was none."""
     lock_order: tuple[str, ...] = ()
     """Files, in the order in which the transaction locked them, then the file whose lock it waited for."""
     opposite: str = ""
@@ -136,6 +141,8 @@ def failure_of(sighting: Sighting) -> Failure:
         longest_ms,
         timeout_ms,
         traits.get("held_since", ""),
+        traits.get("reader", ""),
+        traits.get("scan", ""),
         tuple(order.split(", ")) if order else (),
     )
 
@@ -147,6 +154,7 @@ def _merged(failures: Sequence[Failure]) -> Failure:
     for failure in failures:
         if failure.lock_order and not largest.lock_order:
             largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
+        largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
     return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
 
 
@@ -241,6 +249,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
             explanation=_explanation(first, diagnosis),
+            caught=bool(first.at) and first.code & 0xFF == BUSY and name(first.code) not in raised,
         )
 
 
@@ -262,19 +271,24 @@ def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
 
 
 def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
-    """Return a text on the cause and cure of a failure; None if the cause is unknown.
-
-    It also describes the transaction that had the lock, if it is known.
-    """
+    """Return a text on the cause and cure of a failure, with its details; None if the cause is unknown."""
     if not diagnosis.cause:
         return None
-    holder = ""
-    if diagnosis.cause.name == WAITS_FOR_ITSELF and failure.held_since:
-        holder = f" Its transaction began with {failure.held_since}."
-    if diagnosis.cause.name == LOCK_ORDER and failure.opposite:
+    return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {diagnosis.cause.cure}"
+
+
+def _details(failure: Failure, cause: str) -> str:
+    """Return a sentence on the other transaction or the statement that explains a cause; empty if unknown."""
+    if cause == WAITS_FOR_ITSELF and failure.held_since:
+        return f" Its transaction began with {failure.held_since}."
+    if cause == LOCK_ORDER and failure.opposite:
         order = " before ".join(failure.lock_order)
-        holder = f" Here it locked {order}, and the transaction of {failure.opposite} the reverse."
-    return f"{diagnosis.cause.cause}{holder} {diagnosis.cause.cure}"
+        return f" Here it locked {order}, and the transaction of {failure.opposite} the reverse."
+    if cause == COMMIT_BEHIND_READER and failure.reader:
+        return f" The reader is the same process: {failure.reader}. Fetch all its rows before COMMIT."
+    if cause == HELD_LONGER and failure.scan:
+        return f" This statement itself reads a whole table in the lock ({failure.scan}): create an index."
+    return ""
 
 
 def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:

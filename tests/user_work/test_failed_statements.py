@@ -32,6 +32,7 @@ from sqlstress.user_work import (
     OPEN_STATEMENT,
     REPEATED,
     UNCLOSED,
+    failed_statements,
 )
 from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, MIN_UNCLOSED, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
@@ -883,6 +884,62 @@ def test_commit_after_a_refused_write_of_the_transaction_is_recorded(
         recorder.check_left_open("post", returned=True)
         records = [record for record in recorder.records() if record[0] == REPEATED]
         assert [record[1] for record in records] == ["post"] * (end == "COMMIT")
+
+
+def record_of(recorder: FailedStatements) -> dict[str, str]:
+    """Return the traits of the only kind of failed statement."""
+    (record,) = (record for record in recorder.records() if record[0] == FAILED_STATEMENT)
+    return record[4]
+
+
+@pytest.mark.parametrize(("index", "scan"), [("", "SCAN t, "), ("CREATE INDEX i ON t (x)", "")])
+def test_refused_write_that_reads_a_whole_table_has_its_plan(
+    file: Path, recorder: FailedStatements, monkeypatch: pytest.MonkeyPatch, index: str, scan: str
+) -> None:
+    monkeypatch.setattr(failed_statements, "SLOW_SCAN_S", 0.0)
+    update = "UPDATE t SET x = x WHERE x = ?"
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        this.execute(index)
+        this.execute(update, (1,))
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlite3.OperationalError):
+            this.execute(update, (1,))
+        other.execute("ROLLBACK")
+    text = record_of(recorder)["scan"]
+    assert text.startswith(scan) if scan else not text
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_commit_behind_a_query_of_the_same_process_names_it(
+    file: Path, recorder: FailedStatements, *, is_read: bool
+) -> None:
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        this.execute("PRAGMA journal_mode = DELETE")
+        this.executemany(INSERT.replace("1", "?"), [(1,), (2,)])
+        cursor = other.execute("SELECT x FROM t")
+        if is_read:
+            cursor.fetchall()
+        else:
+            cursor.fetchone()
+        this.execute("BEGIN IMMEDIATE")
+        this.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            this.execute("COMMIT")
+        if is_read:
+            assert not [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+        else:
+            assert record_of(recorder)["reader"].startswith(f"SELECT x FROM t ({Path(__file__).name}:")
+        cursor.close()
+
+
+def test_transaction_of_connect_is_attributed_to_it(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT x FROM t").fetchall()
+        recorder.costs.begin()
+        recorder.check_left_open("store")
+        ((call, _, traits),) = left_open(recorder)
+    assert (call, traits["state"]) == ("@connect", "read")
 
 
 def closed_in_transaction(recorder: FailedStatements, *, returned: bool = True) -> list[int]:
