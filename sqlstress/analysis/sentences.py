@@ -672,7 +672,7 @@ def repeated_transaction(
             f"{plural(count, 'call')} of {call} committed a write ({committed}), and SQLite refused the "
             f"next{where}. The first write stays, and is done twice if the call is repeated. Put all writes "
             "of a call into one transaction, which begins with BEGIN IMMEDIATE, and ROLLBACK it after an "
-            "error. With isolation_level=None, `with connection` begins no transaction, and an inner `with "
+            "error. In autocommit mode, `with connection` begins no transaction; otherwise, an inner `with "
             "connection` commits the outer transaction."
         )
     return (

@@ -344,7 +344,7 @@ class FailedStatements:
                 self._unfinished.append((history, history.steps[-1], kind.at, write))
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line of the last write of the current call that was not rolled back; "" if none.
+        """Return the line of the last write of the current call that was not rolled back, if any.
 
         `earlier` has the statements before the last one.
         """
@@ -372,7 +372,7 @@ class FailedStatements:
         return None
 
     def _reader(self, failed: Any, name: str) -> str:
-        """Return the open query, with its line, of another connection of this process; empty if none."""
+        """Return the open query, with its line, of another connection of this process, if any."""
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_open(connection):

@@ -83,9 +83,9 @@ class Failure(NamedTuple):
     Empty unless an idle connection of the same process held the lock.
     """
     reader: str = ""
-    """Open query of the same process, for which COMMIT waited; empty if there was none."""
+    """Open query of the same process, for which COMMIT waited; empty if no query was open."""
     scan: str = ""
-    """Text on a slow run of the statement that reads a whole table; empty if there was none."""
+    """Text on a slow run of the statement that reads a whole table; empty if no run was slow."""
     lock_order: tuple[str, ...] = ()
     """Files, in the order in which the transaction locked them, then the file whose lock it waited for."""
     opposite: str = ""

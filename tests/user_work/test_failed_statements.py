@@ -943,7 +943,7 @@ def test_transaction_of_connect_is_attributed_to_it(file: Path, recorder: Failed
 
 
 def closed_in_transaction(recorder: FailedStatements, *, returned: bool = True) -> list[int]:
-    """Return the number of connections that a call closed in a transaction, as a list: empty if none."""
+    """Return the number of connections that a call closed in a transaction, as a list."""
     recorder.check_left_open("log", returned=returned)
     return [record[2] for record in recorder.records() if record[0] == LEFT_OPEN and record[4]["closed"]]
 

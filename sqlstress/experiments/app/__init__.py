@@ -1,7 +1,8 @@
 """The user's application: transactions of a Python file, called by N processes ("workers").
 
-A call runs a transaction of the user's file once. An opening is a call of the file's @connect with --start; a
-situation is the state of the database's files before the openings. The ledger (--ledger) is a table with a
+A call runs a transaction of the user's file once. With the option --start, only
+openings are measured: an opening is a call of the file's @connect, and a situation is the state of the
+database's files before it. The ledger (--ledger) is a table with a
 row for each transaction that commits.
 
 Workers report observations as sightings. A sighting has a topic, a count, and traits: facts as text, by name.
@@ -27,8 +28,10 @@ is reported if no connection was seen."""
 USED_FILE = "used file"
 """Topic of the databases that connections have used, including connections whose settings are not read."""
 SCHEMA_CHECK = "check of the schema"
-"""Topic of the line of the user's file that reads the schema's state. Workers report the line if an
-opening failed because the schema already had the change."""
+"""Topic of the line of the user's file that reads the schema's state.
+
+Workers report the line if an opening failed because another process had made the same change of the schema.
+"""
 HERE = "this"
 """Value of the trait "database", and of USED_FILE, if the connection is to the database of the trial."""
 INSIDE = "inside: "

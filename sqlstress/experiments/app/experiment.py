@@ -36,7 +36,7 @@ It is long, because the user's transactions may hold a lock for seconds; after a
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the case of a driver, to copy for each concurrency and rate. Raise UsageError if unusable."""
+    """Return the case of a driver, to copy for each concurrency and rate. Raise UsageError for a bad file."""
     # Imported here, because --help and the reading of reports do not need to start processes.
     from sqlstress.experiments.app import user_file
 

@@ -75,7 +75,7 @@ class Ledger:
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Observe this thread's calls. Return False if the thread already has another profile function."""
+        """Install the ledger's profile function in this thread. Return False if the thread has another."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event

@@ -20,7 +20,7 @@ def is_migration(message: str) -> bool:
 
 
 def schema_check(file: Path) -> str:
-    """Return the text of a file that reads the state of the schema, with its line; empty if there is none.
+    """Return the expression in a file that reads the schema's state, with its line; empty if there is none.
 
     The result is "user_version (start.py:16)", for example.
     """

@@ -384,7 +384,7 @@ def _explanation(what: str) -> str | None:
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions whose calls spend their time on openings or make many commits."""
+    """Yield findings on transactions whose calls mostly open connections, or commit many times."""
     opening: Mapping[str, str] = {}
     costs: dict[str, dict[str, float]] = {}
     for sighting in sightings(group, CALL_COST):

@@ -44,7 +44,7 @@ _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
 class Declarations(NamedTuple):
-    """Declared functions of the user's file."""
+    """Functions that the user's file declares with decorators, such as @connect."""
 
     single: dict[str, Function]
     """Functions of the roles that a file declares at most once, by role: setup, connect and finish."""
@@ -131,7 +131,8 @@ class SentDeclarations(NamedTuple):
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
     """Return the declarations of a file. Raise UsageError if the file is unusable or ends its process.
 
-    `tries_connect` also calls @connect, with an address of the driver's kind that does not exist.
+    `allow_others` lets the import open databases outside of the trial's folder. `tries_connect` also calls
+    @connect, with the address of a database that does not exist.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
@@ -163,7 +164,10 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database `place` after the user's setup. Raise UsageError if a setup left it empty."""
+    """Prepare the database `place` for the load, after the user's setup, as its target needs it.
+
+    `roles` has the declared roles. Raise UsageError if there is a setup, and it left the database empty.
+    """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
             f"{place.case.spec.file}: setup left the database empty. Open the path that setup gets, which is "

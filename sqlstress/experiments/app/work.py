@@ -73,7 +73,7 @@ class AppWork(UserWork):
         return None if self.case.spec.situation else open_calls
 
     def build(self, pulse: Pulse) -> None:
-        """Create the database of --database and --setup, else clear it. Then call the application's setup."""
+        """Create the database, from --database and --setup if they are given. Then call the user's @setup."""
         if self.data.setup or self.data.database:
             database.make(self.place, self.data, (), pulse)
         else:
@@ -178,7 +178,7 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Yield app's own checks: the ledger, deleted files, and use of the trial's database.
+        """Yield the checks of sqlstress: the ledger, deleted files, and use of the trial's database.
 
         If the application used another database, the user's checks would prove nothing.
         """

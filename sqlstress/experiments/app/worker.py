@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 SPARE_DESCRIPTORS = 12
-"""Number of file descriptors that the records at the end need at most."""
+"""Maximum number of file descriptors that a worker needs to report its observations after the load."""
 
 
 class AppSource(UserSource):
@@ -67,7 +67,7 @@ class AppSource(UserSource):
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
     _spare: Sequence[int] = ()
-    """File descriptors that are reserved for the records at the end: the user's code may use all others."""
+    """File descriptors kept free for this process's report after the load: user code may take all others."""
     _address = ""
     """Path of the database, or address of the server."""
     _modules: frozenset[str] = frozenset()
@@ -320,7 +320,7 @@ _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 
 
 class Errors:
-    """Exceptions of this process, counted by transaction, error name and class."""
+    """Exceptions of this process, counted by transaction, SQLite error and class of the exception."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         """`hidden` returns a text without secrets, such as passwords."""

@@ -188,7 +188,7 @@ class Looks:
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return each series of states as (name, unit, values per cycle); empty without states."""
+        """Return the series of the WAL as (name, unit, value of each cycle); empty if none was recorded."""
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))

@@ -1,6 +1,7 @@
 """The commands methods, keys and cycles: their options and cases.
 
-A cell of methods is a method at a scale, by a driver: a case, and a row of the table.
+In the command `methods`, a cell is a method at a scale with a driver. Each cell is a case, and has a row in
+the table.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class _Experiment(Experiment):
 LOOP_S = 2.6
 """Default time limit of a cell that inserts or allocates rows, in seconds, as in the published tables."""
 PATIENT_S = 10.0
-"""Default time limit of a cell that queries rows, or uses the method SPC, in seconds."""
+"""Default time limit of the slow cells, in seconds: queries, and the method SPC, which is plain SQL."""
 
 
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
@@ -242,7 +243,7 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of picks (rows) of a case: the check of the data has all of them in memory."""
+"""Maximum number of rows (picks) of a case, because the check of the data holds all of them in memory."""
 PICK_S = 50e-6
 USERS = 150
 """Default number of users. With the published 1000 users, five passes would take several minutes."""

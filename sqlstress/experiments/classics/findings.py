@@ -72,11 +72,11 @@ WORKING = {"insert": "BLK/n or JSON", "allocate": "BLK/n or JSON", "query": "VAL
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodsCell:
-    """Run of a cell, with the figures of the trial that has the median rate."""
+    """A measured cell: its outcome, and the figures of the trial with the median rate."""
 
     run: Run
     outcome: str
-    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; a skipped cell has the outcome at a smaller scale."""
+    """DONE, TIMEOUT, LIMIT, FAILED or WRONG; a skipped cell takes that of a smaller scale."""
     rows_per_s: float = 0.0
     """Rows per second; 0 unless the outcome is DONE."""
     seconds: float = 0.0

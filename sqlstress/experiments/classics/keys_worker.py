@@ -59,7 +59,7 @@ class KeysSource(StepSource):
 
 
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
-    """Return a function that yields the rows to insert for the picks that `KeysSource.params` returns."""
+    """Return a function that makes rows to insert, from the tuples that `KeysSource.params` returns."""
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":

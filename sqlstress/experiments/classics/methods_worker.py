@@ -275,7 +275,7 @@ class Binding:
         return next(iter(self._connection.rows(GET_RESULT, pair)), None)
 
     def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Return the results of pairs from one query (BLK or VALUES), in a form that `row` converts."""
+        """Query the results of all `wanted` pairs at once. Return them in a form that `row` converts."""
         return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
 
     def row(self, found: Any) -> Row:

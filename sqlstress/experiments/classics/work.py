@@ -302,7 +302,7 @@ class KeysWork(ClassicWork):
         return int(begun_s) - 1, int(now_s) + 1
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return `trial` with the space of the database; unchanged if data is wrong or not stored."""
+        """Return `trial` with the space of its file; unchanged if a check failed or there is no file."""
         if trial.verdict.status == "failed" or stores_nothing(self.case.driver):
             return trial
         return replace(trial, space=self.place.space(pulse))

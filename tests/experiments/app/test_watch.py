@@ -55,6 +55,7 @@ app()
         "busy_timeout": "0",
         "opened_with": "5000",
         "foreign_keys": "off",
+        "wal_autocheckpoint": "1000",
         "python": "isolation_level=''",
         "writes_begin": "DEFERRED",
         "upgrades": "no",
