@@ -236,7 +236,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
         if diagnosis.cause or not (is_upgrade or _primary(failure) in explained):
             by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
-    largest = sorted(by_cause.values(), key=_order)
+    largest, holds = sorted(by_cause.values(), key=_order), [*own_hold_findings(group)]
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         yield Finding(
@@ -248,7 +248,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
-            explanation=_explanation(first, diagnosis),
+            explanation=_explanation(first, diagnosis, holds),
             caught=bool(first.at) and first.code & 0xFF == BUSY and name(first.code) not in raised,
         )
 
@@ -270,11 +270,18 @@ def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
-def _explanation(failure: Failure, diagnosis: Diagnosis) -> str | None:
-    """Return a text on the cause and cure of a failure, with its details; None if the cause is unknown."""
+def _explanation(failure: Failure, diagnosis: Diagnosis, holds: Sequence[Finding]) -> str | None:
+    """Return a text on the cause and cure of a failure, with its details; None if the cause is unknown.
+
+    `holds` are findings on transactions that held the write lock for long.
+    """
     if not diagnosis.cause:
         return None
-    return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {diagnosis.cause.cure}"
+    cure = diagnosis.cause.cure
+    if diagnosis.cause.name == HELD_LONGER and holds:
+        at = holds[0].facts["at"]
+        cure = f"The long transaction is that of {at or holds[0].facts['statement']}: make it shorter."
+    return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {cure}"
 
 
 def _details(failure: Failure, cause: str) -> str:
