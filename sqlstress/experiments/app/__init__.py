@@ -1,9 +1,8 @@
 """The user's application: transactions of a Python file, called by N processes ("workers").
 
-A call runs a transaction of the user's file once. With the option --start, only
-openings are measured: an opening is a call of the file's @connect, and a situation is the state of the
-database's files before it. The ledger (--ledger) is a table with a
-row for each transaction that commits.
+A call runs a transaction of the user's file once. With the option --start, only openings are measured: an
+opening is a call of the file's @connect, and a situation is the state of the database's files before the
+opening. The ledger (--ledger) is a table with a row for each transaction that commits.
 
 Workers report observations as sightings. A sighting has a topic, a count, and traits: facts as text, by name.
 The constants of this module are topics, and values of traits.
@@ -12,28 +11,29 @@ The constants of this module are topics, and values of traits.
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
 """Values of the trait "watched": which statements of a connection were examined."""
 SINGLE_STATEMENT = "each statement alone"
-"""Value of the trait "writes_begin" for a statement that is a transaction of its own (autocommit)."""
+"""Value of the trait "writes_begin" for statements that write outside of BEGIN and COMMIT (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
-"""Topics: connections to files; exceptions of transactions; connections that are not examined, because the
-process has too many."""
+"""Topics: connections to SQLite files; exceptions of transactions; connections that are not examined, because
+the process has too many connections."""
 UNREAD = "connections that could not be read"
-"""Topic of connections whose settings could not be read: they were locked, or threads used them at once."""
+"""Topic of connections whose settings could not be read: the database was locked, or several threads used
+the connection at once."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics. SESSION is a connection to a server. BEGINS has the initial settings of a session on the server; it
-is reported if no connection was seen."""
+"""Topics. SESSION is a connection to PostgreSQL. BEGINS has the initial settings of a session; it is
+reported if the settings of no connection could be read."""
 USED_FILE = "used file"
 """Topic of the databases that connections have used, including connections whose settings are not read."""
 SCHEMA_CHECK = "check of the schema"
-"""Topic of the line of the user's file that reads the schema's state.
+"""Topic of the line in the user's file that reads the state of the schema, such as user_version.
 
 Workers report the line if an opening failed because another process had made the same change of the schema.
 """
 HERE = "this"
-"""Value of the trait "database", and of USED_FILE, if the connection is to the database of the trial."""
+"""Value of the trait "database", and of USED_FILE, for the database of the trial."""
 INSIDE = "inside: "
 """Prefix in the trait "database" for the name of another database in the trial's folder."""
 DECLARED = "off, declared"

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 MOST = 4 << 20
 """Maximum size of the Python file, in bytes."""
 LOCK_TIMEOUT_MS = 15_000
-"""Busy timeout of sqlstress's own connections to the database, in ms.
+"""Busy timeout of sqlstress's connections to the database, in ms.
 
-It is long, because the user's transactions may hold a lock for seconds; after a minute they count as hung.
+It is long, because a transaction of the user may hold a lock for seconds. After a minute it counts as hung.
 """
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the case of a driver, to copy for each concurrency and rate. Raise UsageError for a bad file."""
-    # Imported here, because --help and the reading of reports do not need to start processes.
+    """Return the first case of a driver, which `cases` copies. Raise UsageError for a bad file or option."""
+    # Imported here, because --help and reports do not need this module, which starts processes.
     from sqlstress.experiments.app import user_file
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
@@ -47,7 +47,7 @@ def _first(request: AppRequest, driver: str) -> Case:
             'app needs a Python file. Give file="bank.py".',
         )
     text = options.read_text_of(file, MOST)
-    # These settings are for sqlstress's own connections. The application keeps its own settings.
+    # The settings are for sqlstress's connections. The application's connections keep theirs.
     settings = request.with_settings(
         journal_mode=KEEP_JOURNAL_MODE, synchronous=None, busy_timeout_ms=LOCK_TIMEOUT_MS
     )
@@ -88,7 +88,7 @@ _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
-    """Return the first case of `app FILE --start`. Raises UsageError for an option without meaning."""
+    """Return the first case of `app FILE --start`. Raises UsageError for an unsuitable option or file."""
     file = first.spec.file
     if first.server:
         raise UsageError("--start needs SQLite. Leave it out, or choose --target sqlite.")
@@ -102,7 +102,7 @@ def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations)
 
 
 def _situations(first: Case) -> Iterator[Case]:
-    """Yield a case for each situation; only the case itself if transactions are measured."""
+    """Yield a copy of `first` for its situation and each later situation; without --start, only `first`."""
     if not first.spec.situation:
         yield first
         return

@@ -1,8 +1,8 @@
 """Ledger: proof that acknowledged commits of the user's code are in the database (--ledger).
 
 SQLite's trace reports a COMMIT before it runs, and sqlstress adds a row to the transaction. A profile
-function observes the call that commits: if it returns, the commit is acknowledged, and the row's number is
-appended to a file, which survives a kill. After the load, each number in the file must have its row in the
+function observes the call that commits. If the call returns, the commit is acknowledged, and the row's number
+is appended to a file, which survives a kill. After the load, each number in the file must have its row in the
 database.
 
 Single statements in autocommit mode get no row, nor do transactions that may have written only to attached
@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.recorded_classes"
-"""Module of sqlstress whose calls the profile function observes, too: its methods call sqlite3's methods."""
+"""Module whose methods call sqlite3's. The profile function ignores calls by sqlstress's other modules."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the numbers of the rows whose commits were acknowledged to a worker, from the worker's file."""
+    """Return the numbers of a worker's rows whose commits were acknowledged; empty if it has no file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -63,9 +63,9 @@ class Ledger:
         self.unproved = 0
         """Number of transactions that wrote data and got no row."""
         self.shared = 0
-        """Number of connections that are no longer followed, because several threads use them at once."""
+        """Number of connections that get no more rows, because several threads use them at once."""
         self._commits: dict[int, CommitRecorder] = {}
-        """Recorder of the connection that commits in the current call, by thread."""
+        """Recorder of the connection on which a thread is about to commit, by the thread's identifier."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
@@ -75,7 +75,7 @@ class Ledger:
         return CommitRecorder(self, connection)
 
     def listens(self) -> bool:
-        """Install the ledger's profile function in this thread. Return False if the thread has another."""
+        """Install the ledger's profile function in this thread. Return False if another is installed."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
@@ -94,7 +94,7 @@ class Ledger:
         is_known = event in ("c_return", "c_exception") and isinstance(
             getattr(arg, "__self__", None), _LIBRARY
         )
-        with suppress(sqlite3.Error):  # The connection was closed, so that the result is not known.
+        with suppress(sqlite3.Error):  # The connection was closed, so that the commit's result is unknown.
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
@@ -114,7 +114,7 @@ class CommitRecorder:
         self._number = 0
         """Number of the ledger's row in the open transaction; 0 means no row."""
         self._committing: list[int] = []
-        """Numbers of the rows whose transactions the current call commits; a script may commit several."""
+        """Numbers of the rows that the current call commits: several for a script with several COMMITs."""
         self._undone = self._asks = False
 
     def begins(self, sql: str) -> None:
@@ -132,7 +132,7 @@ class CommitRecorder:
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
-        """Add a row to a transaction that has changed data, unless an earlier COMMIT that failed added it."""
+        """Add a row to the open transaction if it changed data and has no row from a failed COMMIT."""
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
@@ -146,7 +146,7 @@ class CommitRecorder:
             self._ledger.commits(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number; 0 with attached databases: only they may have been written."""
+        """Insert a row and return its number; 0 with attached databases, which may have all of the writes."""
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:
@@ -180,7 +180,7 @@ class CommitRecorder:
             self._asks = False
 
     def is_shared(self) -> None:
-        """Stop following the connection, because several threads use it at once, and count it."""
+        """Count the connection as shared: it gets no more rows, because several threads use it at once."""
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:

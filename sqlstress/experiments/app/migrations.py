@@ -7,15 +7,15 @@ from contextlib import suppress
 from pathlib import Path
 
 _EXISTS = re.compile(r"\b(table|index|view|trigger) \S+ already exists\b|\bduplicate column name\b")
-"""SQLite's messages for a change of the schema that was made before."""
+"""SQLite's messages if the schema already has the table or column that a statement adds, for example."""
 _CHECK = re.compile(
     r"\b(user_version\b(?!\s*=)|schema_version|sqlite_master|sqlite_schema|table_x?info|alembic_version)"
 )
-"""Usual ways to find out whether a migration is needed."""
+"""Expressions by which programs usually read the schema's state, to decide whether to migrate."""
 
 
 def is_migration(message: str) -> bool:
-    """Return whether an error message shows a change of the schema that was made before."""
+    """Return whether an error message says that the schema already has the table or column to be added."""
     return _EXISTS.search(message) is not None
 
 
@@ -33,7 +33,7 @@ def schema_check(file: Path) -> str:
 
 
 def migration_race(check: str) -> str:
-    """Return the cause and the cure of a migration that fails in some of the processes only.
+    """Return the cause and the cure, as text, of a migration that fails only in some of the processes.
 
     `check` is a result of `schema_check`.
     """

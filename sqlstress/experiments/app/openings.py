@@ -1,4 +1,4 @@
-"""Shared memory by which the workers call the user's `connect` at once, and count the failed calls."""
+"""Shared memory with the state of each worker, to call the user's @connect at once and count failed calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sqlstress.system.sharing import shared_array
 
 CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
-"""Maximum time that a worker waits for the other workers, before connect and after a failure, in seconds."""
+"""Maximum wait of a worker for the other workers, in seconds: before @connect, and after @connect failed."""
 _LOOK_S = 0.01
-"""Time between two looks at the states of other workers after a failure, in seconds."""
+"""Interval at which `Openings.failed` reads the states of the workers, in seconds."""
 _START_LOOK_S = 0.0005
-"""Time between two looks before connect, in seconds. The workers' calls of connect start within this time."""
+"""Interval at which `Openings.meet` reads the states, in seconds. All calls of @connect start within it."""
 
 
 class Openings:
@@ -23,18 +23,18 @@ class Openings:
         self._words = memoryview(shared).cast("B").cast("q")
 
     def tell(self, worker: int, result: int) -> None:
-        """Store the state of a worker: CONNECTED or NOT_CONNECTED. Workers are counted from 1."""
+        """Store the state `result` of a worker. `worker` is its number, from 1."""
         self._words[worker - 1] = result
 
     def meet(self, worker: int) -> None:
-        """Wait until all workers are about to connect, at most for PATIENCE_S."""
+        """Mark a worker as ready to call @connect. Wait until all workers are ready, at most PATIENCE_S."""
         self.tell(worker, _READY)
         deadline = time.monotonic() + PATIENCE_S
         while 0 in self._words.tolist() and time.monotonic() < deadline:
             time.sleep(_START_LOOK_S)
 
     def failed(self) -> int:
-        """Wait for all workers, at most PATIENCE_S. Return the number of workers in which connect failed."""
+        """Wait until all calls of @connect end, at most PATIENCE_S. Return the number of failed calls."""
         deadline = time.monotonic() + PATIENCE_S
         while {0, _READY} & {*self._words.tolist()} and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
@@ -42,5 +42,5 @@ class Openings:
 
 
 def openings_memory(processes: int) -> Any:
-    """Return shared memory for the states of this number of processes."""
+    """Return shared memory for `Openings`, with room for the state of each of `processes` workers."""
     return shared_array("q", processes)

@@ -26,7 +26,7 @@ ALONE_BEFORE = (
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the columns of the table."""
+    """Return the columns of the table of openings, whose rows are the situations."""
     return (
         *setting_columns(group),
         PROCESSES,

@@ -1,7 +1,7 @@
 """Report of an application: the tables of user work, the connections, and the exceptions of transactions.
 
 Workers report connections and exceptions as sightings, with facts as text ("traits"). A call runs a
-transaction once. An opening is the opening of a connection in a call; with --start, a call of @connect.
+transaction once. During a call, opening means to open a connection; with --start, it means to call @connect.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from sqlstress.user_work.suspicions import DEFERRED
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Minimum share of a call's time, and minimum number of connections per call, for a finding on openings."""
 OPENING_EXCESS = 3
-"""Openings under load count with at most this multiple of the time that an opening takes without load."""
+"""Maximum time of an opening under load that counts, as a multiple of an opening's time without load."""
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
 """Minimum number of commits per call for a finding on commits."""
@@ -118,10 +118,10 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
-    """Return the kinds of connections that committed data; all kinds if none did.
+    """Return the kinds of connections that committed data; all kinds if no connection did.
 
-    The settings of the other connections do not matter for any commit. These settings may also have
-    been read before the library had set all of them.
+    The settings of a connection without commits affect no commit. They may also have been read before the
+    user's library had changed all of them.
     """
     # Older reports have no trait "committed".
     return [
@@ -142,7 +142,7 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count
-    # Openings call no transactions, so the ways in which transactions begin are unknown.
+    # With --start, no transactions are called, so the ways in which transactions begin are unknown.
     begins = {
         settings: "" if group.case.spec.situation else _begin(traits_by_settings[settings])
         for settings in counts
@@ -174,7 +174,7 @@ def _settings(
 
 
 def _begin(connections: Sequence[Traits]) -> str:
-    """Return a phrase on how the writing transactions of connections begin, as far as it was seen."""
+    """Return a phrase on the ways in which writes begin, such as "writes begin IMMEDIATE"."""
     begins = _ways(connections, "writes_begin")
     statements = [way for way in begins if way != SINGLE_STATEMENT]
     parts = [f"writes begin {listing(statements)}"] if statements else []
@@ -184,7 +184,7 @@ def _begin(connections: Sequence[Traits]) -> str:
 
 
 def _without_writes(connections: Sequence[Traits]) -> str:
-    """Return a phrase on why no write was seen on these connections, as far as the reason is known."""
+    """Return a phrase on connections without observed writes, with the reason if it is known."""
     watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
@@ -196,14 +196,14 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the different items of a trait of connections. The trait is a list separated by commas."""
+    """Return the different ways to begin in the trait `name`, whose text has commas between the ways."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the number in an answer of SQLite, in ms; None for any other text."""
+    """Return the timeout that SQLite answered, in ms; None if the text is not a number."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -365,7 +365,7 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, count: int) -> float:
-    """Return the share of a transaction's calls that failed with an error; `count` is their number."""
+    """Return the share of a transaction's calls, from 0 to 1, that are the `count` calls with an error."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -384,7 +384,7 @@ def _explanation(what: str) -> str | None:
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions whose calls mostly open connections, or commit many times."""
+    """Yield findings on transactions whose calls spend long to open connections, or commit many times."""
     opening: Mapping[str, str] = {}
     costs: dict[str, dict[str, float]] = {}
     for sighting in sightings(group, CALL_COST):
@@ -411,10 +411,10 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 
 
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
-    """Return the share of a call's time that opening took, from 0 to 1; 0 if unknown.
+    """Return the share of a call's time that it took to open connections, from 0 to 1; 0 if unknown.
 
-    The first statement of a connection may be slow itself. So the time of an opening counts up to a limit:
-    OPENING_EXCESS times the time that an opening took alone, after the load.
+    The time includes the first statement of a connection, which may be slow itself. So it counts only up to
+    OPENING_EXCESS times the time that it took to open a connection after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
@@ -423,7 +423,7 @@ def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> flo
 
 
 def _syncs_commits(group: Group) -> bool:
-    """Return whether commits are synced, as far as the settings of connections are known."""
+    """Return whether any connection syncs its commits to the disk; True if no settings are known."""
     settings = [traits for traits, _ in _committers(_kinds(group, CONNECTION))]
     return not settings or any(
         traits.get("synchronous") in ("full", "extra")
@@ -454,7 +454,7 @@ def error_findings(group: Group) -> Iterator[Finding]:
 
 
 def _weight(share: float) -> str:
-    """Return the share of a transaction in the calls as a percentage; only a single transaction has 100%."""
+    """Return a transaction's share of the calls as a percentage, which is not rounded up to 100%."""
     return percent(share) if share < 0.99 or share == 1 else f"{100 * share:.3g}%"
 
 

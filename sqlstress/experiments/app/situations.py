@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> None:
-    """Bring the files that @setup left into a state. Raise UsageError if the user's code fails.
+    """Bring the database's files, which @setup left, into a situation. Raise UsageError if @connect fails.
 
-    Except for NO_FILE, @connect is called alone first, so that the file is as after an earlier start.
+    Except for NO_FILE, a single process calls @connect first, so that the file is as after an earlier start.
     """
     if situation == NO_FILE:
         place.clear()

@@ -1,4 +1,4 @@
-"""Options and spec of `app`, the experiment with the user's application."""
+"""Options of the experiment `app`, and `App`, the part of a case that only this experiment has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's Python file: its declarations, calls of its functions in child processes, and leftover threads.
+"""The user's Python file: its declarations, calls of its functions, and the threads and forks that it leaves.
 
 A declaration is a function with a decorator such as @transaction, which gives it a role.
 """
@@ -56,7 +56,7 @@ class Declarations(NamedTuple):
     """Whether a check runs only after all processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
-        """Return the transactions' argument: the result of `connect`, else the database's address."""
+        """Return the transactions' argument: @connect's result; without @connect, the database's address."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -106,7 +106,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if required."""
+    """Return a function without parameters that calls `function`, with `given` if a parameter requires it."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -125,11 +125,11 @@ class SentDeclarations(NamedTuple):
     connects: bool
     """Whether a function has @connect."""
     creates: bool
-    """Whether @connect works without a database; False if it was not called."""
+    """Whether a call of @connect succeeds if the database does not exist; False if it was not called."""
 
 
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
-    """Return the declarations of a file. Raise UsageError if the file is unusable or ends its process.
+    """Import a file in a child process and return its declarations. Raise UsageError for an error in it.
 
     `allow_others` lets the import open databases outside of the trial's folder. `tries_connect` also calls
     @connect, with the address of a database that does not exist.
@@ -149,7 +149,7 @@ def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = Fa
 def inspect_in_process(
     file: str, directions: ConnectionInfo, allow_others: bool, tries_connect: bool
 ) -> SentDeclarations:
-    """Return the declarations of a file that is imported into this process."""
+    """Import a file into this process, the child process of `look`, and return its declarations."""
     files = prepare(directions, "", file, allow_others=allow_others)
     declarations = import_declarations(file)
     files.check()
@@ -164,9 +164,9 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database `place` for the load, after the user's setup, as its target needs it.
+    """Prepare the database `place` for the load as the target requires it, after the user's @setup.
 
-    `roles` has the declared roles. Raise UsageError if there is a setup, and it left the database empty.
+    `roles` has the roles that the file declares. Raise UsageError if @setup left the database empty.
     """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -177,11 +177,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call the setup or connect of the user's file in another process, and return the declared roles.
+    """Call the user's @setup or @connect in a child process. Return the roles that the file declares.
 
-    `what` is SETUP or CONNECT. Connect is called before the load, so that its changes are not reported as
-    changes during the load. Each function runs in its own process, as in a worker: an ORM may refuse
-    to be bound to a database twice. Raise UsageError if the function fails.
+    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes of the database are
+    not reported as changes during the load. Each call has a new process, as in a worker, because an ORM may
+    refuse to be bound to a database twice. Raise UsageError if the call fails.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -195,7 +195,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call setup, or connect and finish, in this process. Return the roles, or raise UsageError."""
+    """Call @setup, or @connect and @finish. Return the declared roles. Raise UsageError if a call fails."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -221,7 +221,7 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file, and return the guard that refuses other databases.
+    """Prepare this process for the user's file, and return the guard that refuses databases of other folders.
 
     With `allow_others`, the guard only refuses `original`, the user's database that the trial has copied.
     """
@@ -237,8 +237,8 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 def unfinished_threads() -> list[str]:
     """Wait up to MAX_ENDING_S for the user's threads, and return the names of threads that still run.
 
-    Daemon threads do not count, because only other threads keep this process from ending. If such threads
-    still run, a new daemon thread ends this process when the main thread ends.
+    Daemon threads do not count, because they do not keep this process from ending. If other threads still
+    run, a new daemon thread ends this process when the main thread ends.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():
@@ -280,6 +280,6 @@ def _begin_fork() -> None:
 
 
 def leave_if_forked() -> None:
-    """End this process if it is a fork: it would use the pipes and connections of its parent."""
+    """End this process if the user's code forked it: a fork would use the parent's pipes and connections."""
     if _forked:
         os._exit(0)

@@ -7,7 +7,7 @@ SQLite's trace then reports the connection's first statements, which show how tr
 is committed. The settings are read at the first commit, and again after a later PRAGMA. The trace callback
 uses PRAGMAs that read nothing from the database, so that the PRAGMAs wait for no lock and take no snapshot.
 
-The settings of connections to a server are read once, at the end, from connections that are idle.
+The settings of connections to PostgreSQL are read once, after the load, from connections that run no query.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -71,19 +71,19 @@ _SETTING = re.compile(
 
 
 class WriteTransactions:
-    """Observed transactions of a connection that write."""
+    """Write transactions of a connection, as its sequence of statements shows them."""
 
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
         """Ways in which writing transactions begin, in the order of first occurrence."""
         self.locks: dict[str, None] = {}
-        """Ways to begin that take the write lock at once: IMMEDIATE, EXCLUSIVE."""
+        """Ways in which transactions begin with the write lock: IMMEDIATE, EXCLUSIVE."""
         self.upgrades = 0
         """Number of transactions that began DEFERRED, read, and then wrote."""
         self.committed = False
         """Whether any write transaction was committed."""
         self.is_known = False
-        """Whether the settings are up to date: no PRAGMA has run since they were read."""
+        """Whether the settings were read at a commit, and no PRAGMA has run since then."""
         self._how = ""
         self._has_read = self._has_written = False
 
@@ -127,7 +127,7 @@ class WatchedConnection:
         self.answers: dict[str, str] = {}
         """Answer of each PRAGMA in READ, by the PRAGMA's name; empty before the first reading."""
         self.shared: sqlite3.Connection | None = None
-        """The connection, if several threads use it at once: its settings are read at the end. Else None."""
+        """A connection that several threads use at once, to read its settings after the load; else None."""
         self.works = False
         """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
@@ -180,7 +180,7 @@ class FileWatch:
         self._file, self._ledger = file, ledger
         self._seen: list[WatchedConnection] = []
         self._others = 0
-        """Number of connections that are not examined."""
+        """Number of connections that are not examined, because of MAX_CONNECTIONS."""
         self._is_over = False
         sys.addaudithook(self._hook)
 
@@ -195,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` receives the observations; None beyond MAX_CONNECTIONS."""
+        """Observe a new connection. `seen` receives the observations; None after MAX_CONNECTIONS."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -219,7 +219,7 @@ class FileWatch:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of connection, with its count, and for connections not examined."""
+        """Return a sighting for each kind of connection, and for connections with unknown settings."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
         records: list[PlainObservation] = [
@@ -232,7 +232,7 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return settings for the trial's database by name. Different values are separated by " / "."""
+        """Return the settings of connections to the trial's database. " / " separates different values."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Prefer connections with a commit: the settings of other connections do not matter for any commit.
@@ -249,7 +249,7 @@ class FileWatch:
 
 
 def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
-    """Return a function that handles a statement and returns whether it needs further statements."""
+    """Return a function that examines a statement; it returns False after MAX_STATEMENTS statements."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
@@ -296,8 +296,8 @@ def database_name(name: str, file: str) -> str:
     return f"{INSIDE}{resolved.relative_to(folder).as_posix()}" if resolved.is_relative_to(folder) else name
 
 
-# Observation of connections to a server that are open at the end. Python has no hook for the C library that
-# opens these connections.
+# Observation of connections to PostgreSQL that are open after the load. Python has no hook for the C library
+# that opens these connections.
 
 
 NAMES = (*REPORTED, "statement_timeout")
@@ -315,10 +315,10 @@ Answers = dict[str, str]
 
 
 class ServerWatch:
-    """Observer of this process's psycopg connections. It reads their settings once, at the end."""
+    """Observer of this process's psycopg connections. It reads their settings once, after the load."""
 
     def __init__(self, address: str) -> None:
-        """Read the initial settings of a server session. Raise EnvironmentFailure if it cannot connect."""
+        """Read the initial settings of a session. Raise EnvironmentFailure if the server is unavailable."""
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:

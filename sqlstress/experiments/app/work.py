@@ -1,4 +1,4 @@
-"""Parent process's part of a trial of app: it prepares the database, and checks that the app used it."""
+"""Parent process's part of a trial: it prepares the database, and checks that the application used it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files as setup left them, because our connections before the load may change them."""
+        """Copy the files that setup left, because sqlstress's connections before the load may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -127,7 +127,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings; add the cost of an opening to calls that open connections."""
+        """Return the sightings; calls that open connections get the traits of `_opening_traits`."""
         costs = [
             sighting
             for sighting in sightings
@@ -138,7 +138,7 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the number of schema objects and the least of three opening times; empty on an error."""
+        """Return the count of schema objects and the least of three opening times in s; empty on an error."""
         times_s, objects = [], 0
         try:
             for _ in range(3):
@@ -155,7 +155,7 @@ class AppWork(UserWork):
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
         """Return the sightings. Mark connections whose foreign keys are off although tables declare some.
 
-        A worker must not open the file itself: closing it would release the locks of the user's library.
+        The parent reads the schema, because a worker that closes the file would release the user's locks.
         """
         without_keys = [
             sighting
@@ -178,7 +178,7 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Yield the checks of sqlstress: the ledger, deleted files, and use of the trial's database.
+        """Yield sqlstress's checks: use of the trial's database, deleted files, open transactions, ledger.
 
         If the application used another database, the user's checks would prove nothing.
         """
@@ -278,7 +278,7 @@ class FileSnapshot:
     """Copy of the files that the user's setup left, to restore them before the load.
 
     Before the load, several processes open the database: to read the schema, run the checks and try the
-    user's connect. Each may recover, remove or create a WAL, so that the workers would find other files.
+    user's connect. Each may recover, remove or create a WAL, so that workers would start with other files.
     """
 
     def __init__(self, where: Path) -> None:

@@ -1,4 +1,4 @@
-"""Worker's part of app: it imports the user's file, calls its transactions, and counts errors."""
+"""Worker's part of a trial: it imports the user's file, calls the file's transactions, and counts errors."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ class AppSource(UserSource):
     def _load_calls(
         self, directions: ConnectionInfo, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
-        """Import the user's file and call its connect. Return a function for each transaction.
+        """Import the user's file and call its @connect. Return a function for each transaction.
 
-        `where` is the data folder, `seed` that of the user's random numbers, and `words` the shared memory of
-        Openings. Raises EnvironmentFailure if connect fails, or if the file has changed.
+        `where` is the data folder, `seed` the seed of the user's random numbers, and `words` the shared
+        memory of Openings. Raises EnvironmentFailure if @connect fails, or if the file has changed.
         """
         # Imported here, because the measurement of sqlstress's own cost does not need these modules.
         from sqlstress.experiments.app.ledger import Ledger
@@ -155,7 +155,7 @@ class AppSource(UserSource):
         ]
 
     def _watch_statements(self, address: str) -> FailedStatements:
-        """Return the recorder of failed statements, which watches the connections to SQLite from now on."""
+        """Start to watch the connections to SQLite, and return the recorder of failed statements."""
         from sqlstress.user_work.call_costs import CallCosts
         from sqlstress.user_work.callers import UserFrames
         from sqlstress.user_work.failed_statements import FailedStatements
@@ -170,7 +170,7 @@ class AppSource(UserSource):
         return statements
 
     def _keep(self, connection: Any) -> None:
-        """Keep the result of connect open, as an application does."""
+        """Keep a reference to the result of @connect, so that it stays open as in an application."""
         self._connections.append(connection)
 
     def _cause(self) -> str:
@@ -209,7 +209,7 @@ class AppSource(UserSource):
     def _check_files(self) -> None:
         """Raise EnvironmentFailure, which ends the worker, if the code tried to open another database.
 
-        The user's code may have caught the exception of the refusal.
+        The user's code may have caught the exception that refused the database.
         """
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
@@ -221,7 +221,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """Yield the line that reads the schema's state, if an earlier change made an opening fail."""
+        """Yield the result of `schema_check` if an opening failed because the schema had its change."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -243,7 +243,7 @@ class AppSource(UserSource):
                 self._errors.add("finish", error)
         if self._notes:
             self._notes.check()
-        # The user's code may have changed the working directory, and our paths are relative.
+        # The user's code may have changed the working directory, and sqlstress's paths are relative.
         os.chdir(self._folder)
         if self._modules:
             user_file = os.path.realpath(self.case.spec.file)
@@ -294,7 +294,7 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Import the user's file and connect, for a rehearsal on the database `place`.
+    """Import the user's file and call its @connect, for a rehearsal on the database `place`.
 
     Return a function without parameters for each transaction, by name.
     """
@@ -359,9 +359,9 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield the values of these attributes of an exception, then of the exceptions that it wraps.
+    """Yield the values of the attributes `names` of an exception, then of the exceptions that it wraps.
 
-    The value is None if an exception has no such attribute.
+    The value is None if an exception lacks the attribute.
     """
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
