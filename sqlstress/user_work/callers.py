@@ -126,7 +126,7 @@ def is_abandoned(thread: int) -> bool:
 
 
 class UserFrames:
-    """Finder of the user's code on the call stack: files in a folder, but not in an installed library."""
+    """Finder of the user's code on the call stack: code in a folder, without installed libraries."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder.absolute()) + os.sep

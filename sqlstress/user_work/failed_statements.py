@@ -143,7 +143,11 @@ class FailedStatements:
         self._no_effect = Counter[tuple[str, str, Transaction]]()
         """Number of PRAGMAs that had no effect, by statement, line and transaction."""
         self._left_open = Counter[tuple[str, Transaction, int, str]]()
-        """Number of calls by function, transaction, code of the failed COMMIT or 0, and TASKS or CLOSED."""
+        """Number of calls that returned in an open transaction, or closed its connection (see CLOSED).
+
+        A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
+        TASKS, CLOSED or an empty text.
+        """
         self._closed = Counter[tuple[float, Transaction]]()
         """Connections that were closed in a transaction, by the time at which the call began."""
         self._not_committed = Counter[str]()

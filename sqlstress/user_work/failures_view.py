@@ -213,7 +213,6 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     The cause that a lock was held for too long comes last, as it may be a consequence of another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
-    # The message of an SQLITE_ERROR already explains the cause.
     consequences = _consequences(group)
     raised = {failure.error for failure in failed.failures_of(group.runs)}
     half_done = {seen.traits["at"] for seen in sightings(group, REPEATED) if seen.traits.get("committed")}
@@ -221,7 +220,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     failures = [
         failure
         for failure in failures_of(group)
-        if failure.code != ERROR
+        if failure.code != ERROR  # Its message already explains the cause.
         and not (_is_handled(failure, raised) and (not is_wrong or failure.at in half_done))
         and name(failure.code) not in consequences
     ]
@@ -285,7 +284,7 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holds: Sequence[Finding
 
 
 def _details(failure: Failure, cause: str) -> str:
-    """Return a sentence on the other transaction or the statement that explains a cause; empty if unknown."""
+    """Return a sentence that names the transaction or statement behind a cause; empty if it is unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
     if cause == LOCK_ORDER and failure.opposite:

@@ -88,7 +88,7 @@ class ConnectionUses:
         self._listeners[id(connection)] = listener
 
     def has_unobserved_thread(self) -> bool:
-        """Return whether a thread without our profile function runs, so that its calls are not observed."""
+        """Return whether some running thread lacks our profile function: its calls are not observed."""
         # All threads are listed first. So a thread that starts after that is not taken for unobserved.
         thread_ids = other_threads()
         unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)

@@ -76,7 +76,7 @@ class Holders:
         self._program = Program([])
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample: it extends the hold of the program that had the lock, or ends the last hold."""
+        """Add a sample. If the same process still has the lock, its hold goes on; else the hold has ended."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)

@@ -1,4 +1,4 @@
-"""Error messages of the user's programs: the line with the error, and the key of similar messages."""
+"""Error messages of the user's programs: the line with the error, and a key that groups similar messages."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ CHECKS_PASSED = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
-# Results of the user's checks, which are queries or functions that test the data.
+# Results of the user's checks. A check is a query or a function that tests the data.
 
 
 def _is_checked(run: Run) -> bool:
@@ -503,9 +503,9 @@ def _trait(suspicion: Sighting, name: str) -> str:
 
 
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion of each kind, transaction and table, which are its key.
+    """Return the first suspicion for each key: its kind, transaction and table.
 
-    Later suspicions are repetitions: all trials of a case report the suspicions of the same rehearsal.
+    Later suspicions are repetitions: a case is rehearsed once, and each of its trials reports the result.
     """
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):

@@ -96,7 +96,7 @@ class UserSource:
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """Function of each kind of operation. Its argument is the operation's item from `prepare`."""
+        """Function of each kind of operation, by index of the kind. `prepare` returns its argument."""
         self.seen = Findings()
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))

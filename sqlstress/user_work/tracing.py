@@ -477,7 +477,7 @@ class TracedConnection:
         return write
 
     def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether a plain INSERT replaces a row with the same key, due to the table's schema."""
+        """Return whether an INSERT without OR replaces rows: a key is declared ON CONFLICT REPLACE."""
         if _INSERTS_OR.search(sql):
             return False
         return bool(_REPLACING.search(self._definition(table)))

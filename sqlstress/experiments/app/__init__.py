@@ -23,8 +23,8 @@ THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics. SESSION is a connection to PostgreSQL. BEGINS has the initial settings of a session; it is
-reported if the settings of no connection could be read."""
+"""Topics of settings on PostgreSQL. SESSION: those of an observed connection. BEGINS: those with which a new
+connection begins, reported if no observed connection could be read."""
 USED_FILE = "used file"
 """Topic of the databases that connections have used, including connections whose settings are not read."""
 SCHEMA_CHECK = "check of the schema"

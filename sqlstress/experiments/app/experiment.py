@@ -31,7 +31,7 @@ MOST = 4 << 20
 LOCK_TIMEOUT_MS = 15_000
 """Busy timeout of sqlstress's connections to the database, in ms.
 
-It is long, because a transaction of the user may hold a lock for seconds. After a minute it counts as hung.
+It is long, because a transaction of the user may hold a lock for seconds.
 """
 
 

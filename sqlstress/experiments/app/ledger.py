@@ -179,8 +179,8 @@ class CommitRecorder:
         finally:
             self._asks = False
 
-    def is_shared(self) -> None:
-        """Count the connection as shared: it gets no more rows, because several threads use it at once."""
+    def count_shared(self) -> None:
+        """Count a connection that several threads use at once. Its transactions get no more rows."""
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:

@@ -35,7 +35,7 @@ def schema_check(file: Path) -> str:
 def migration_race(check: str) -> str:
     """Return the cause and the cure, as text, of a migration that fails only in some of the processes.
 
-    `check` is a result of `schema_check`.
+    `check` is the expression that reads the state of the schema, with its line, from `schema_check`.
     """
     state = check or "the state of the schema"
     return (

@@ -26,7 +26,7 @@ ALONE_BEFORE = (
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the columns of the table of openings, whose rows are the situations."""
+    """Return the columns of the table of `app --start`. A row is a state of the files before @connect."""
     return (
         *setting_columns(group),
         PROCESSES,

@@ -78,7 +78,7 @@ from sqlstress.user_work.suspicions import DEFERRED
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Minimum share of a call's time, and minimum number of connections per call, for a finding on openings."""
 OPENING_EXCESS = 3
-"""Maximum time of an opening under load that counts, as a multiple of an opening's time without load."""
+"""Maximum time of an opening under load, as a multiple of its time without load. The rest is waiting."""
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
 """Minimum number of commits per call for a finding on commits."""

@@ -71,7 +71,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class AppSelection:
-    """Options that select the cases; a case stores them in another form, such as the driver of a target."""
+    """Options that select the cases. A case stores what follows from them, such as a driver from --target."""
 
     file: str | None = option(
         parse_app_file,

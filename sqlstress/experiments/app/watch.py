@@ -127,7 +127,7 @@ class WatchedConnection:
         self.answers: dict[str, str] = {}
         """Answer of each PRAGMA in READ, by the PRAGMA's name; empty before the first reading."""
         self.shared: sqlite3.Connection | None = None
-        """A connection that several threads use at once, to read its settings after the load; else None."""
+        """The connection if several threads use it: its settings are read after the load. Else None."""
         self.works = False
         """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
@@ -195,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` receives the observations; None after MAX_CONNECTIONS."""
+        """Observe a new connection. `seen` stores the observations; None if there are too many."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -213,7 +213,7 @@ class FileWatch:
                 seen.shared = connection
                 seen.works, seen.watched = True, THREADED
             if followed:
-                followed.is_shared()
+                followed.count_shared()
 
         if handle or followed:
             Listener(connection, begins, ends)
