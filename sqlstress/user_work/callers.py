@@ -274,8 +274,8 @@ def _is_count_read() -> bool:
 _counting: dict[tuple[CodeType, int], bool] = {}
 """Results of `_function_counts`, by code and id of the module's namespace.
 
-They are cached because each statement needs them, and the profile function of traced threads makes their
-search slow.
+They are cached because each statement needs the result, and the profile function of a traced thread makes its
+computation slow.
 """
 
 

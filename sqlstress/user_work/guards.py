@@ -25,9 +25,10 @@ ROW: a row, or several rows. _VALUE: a value from a row. _CHECKED: the truth of 
 several kinds are possible, the highest counts.
 """
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
-"""Kinds of guards, by the columns that they test.
+"""Kinds of guards, which are conditions that decide whether a write runs.
 
-_OTHER_COLUMNS: only columns that the write does not change. _WRITTEN_COLUMNS: all other guards.
+_OTHER_COLUMNS: the guard tests no column that the write changes. _WRITTEN_COLUMNS: it tests such a column, or
+its columns are unknown.
 """
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
@@ -228,9 +229,9 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether a condition is a guard that tests a column that the write changes.
+        """Return whether any of `tests` is a guard on a column that the write changes.
 
-        If a guard tests only other columns, set `has_other_guard`.
+        Set `has_other_guard` if a guard tests only other columns.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested

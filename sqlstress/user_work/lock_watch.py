@@ -34,7 +34,7 @@ _TICK_S = 0.02
 
 
 class LockWatch:
-    """Sampler of the write lock's holder in the window; it writes the result into shared memory."""
+    """Sampler of the write lock's holder during a trial's window. It writes counts into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)

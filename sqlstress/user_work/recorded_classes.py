@@ -140,8 +140,9 @@ def _recorded(
 ) -> Callable[..., Any]:
     """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    The method is for a class of cursors. With `new_cursor`, it is for a class of connections, and makes a
-    cursor for each statement. It records in `fixed_history`; None means the history of the connection.
+    With `new_cursor`, the method is for a class of connections: `new_cursor` makes the cursor for each
+    statement. Otherwise it is for a class of cursors. `fixed_history` is the history to record in; None means
+    that of the cursor's connection.
     """
 
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"

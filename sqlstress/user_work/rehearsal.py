@@ -318,8 +318,9 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # If only one call had a suspicion, its locks do not count: the row that it claimed may be a work item.
-    # A suspicion whose write is not in an `else` comes first: reports show one suspicion of each kind.
+    # A claimed row is a lock if each call claims the same row. If only one call had a suspicion, its row may
+    # be a work item that no other call claims, so that its locks do not count.
+    # Reports show one suspicion of each kind: first those whose write is not in an `else`.
     return tuple(
         Sighting(
             SUSPICION,

@@ -128,7 +128,7 @@ def _single_latency(row: case_table.Row) -> Latency | None:
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the function that makes cells with the rate of an SQLite error, per second.
+    """Return the function of a column with the number of an SQLite error per second.
 
     `name` is the field of a trial that counts the error, such as "busy". A cell is None without any error.
     """

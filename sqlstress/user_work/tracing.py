@@ -257,7 +257,7 @@ class TracedConnection:
         self._runs_ours = False
         """Whether the tracer itself runs a statement, which must not be traced."""
         self._transaction = self._snapshot = 0
-        """Numbers of the current transaction, and of the transaction whose snapshot is read."""
+        """Numbers of the current transaction, and of that whose snapshot is read; 0 before the first."""
         self._files: dict[str, str] = {}
         """Path of each database of the connection, by its name, such as "main"."""
         self._in_wal = False

@@ -90,7 +90,7 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
-    """Raise UsageError if no cell is planned, or if an option applies to no planned cell."""
+    """Raise UsageError if no method is planned, or if an option applies to none of the planned methods."""
     if not planned:
         names = ",".join(request.selection.method or ())
         raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")

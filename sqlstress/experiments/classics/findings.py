@@ -159,7 +159,7 @@ def row_rates(run: Run) -> dict[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """All cells, with comparisons of the cells that completed enough passes."""
+    """All cells, and the tests of each pair of cells that completed enough passes."""
 
     cells: MethodsCells
     known: Sequence[MethodsCell]
@@ -206,7 +206,7 @@ def _fastest_methods(judged: Judged) -> Iterator[Finding]:
 
 
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
-    """Return the methods that may be the fastest of the cells `known`."""
+    """Return the methods of those `known` cells that are not significantly slower than the fastest."""
     lead = leaders(judged.tested, [cell.run for cell in known], families=2)
     near = [cell for cell in known if any(cell.run is run for run in lead.runs)]
     first = next(cell for cell in near if cell.run is lead.best)
@@ -304,7 +304,7 @@ assigns all ids.
 
 
 def space_figure(space: Space | None, name: str) -> float | None:
-    """Return the figure of SPACE with this name; None if not measured, or if the report is inconsistent."""
+    """Return a figure of a file's space, by its name in SPACE; None if it was not measured or is wrong."""
     if space is None:
         return None
     try:
@@ -398,7 +398,7 @@ def _advice(schema: str, by_type: Mapping[str, KeyRow], tested: PairwiseTests) -
 
 
 def _is_quicker(row: KeyRow, other: KeyRow, tested: PairwiseTests) -> bool:
-    """Return whether `row` is quicker than `other` by significantly more than the share NEAR."""
+    """Return whether `row` is surely quicker than `other`: by more than NEAR, in the whole interval."""
     rates = None if row is other else tested.ratio(other.run, row.run)
     return rates is not None and rates.low > 1 / (1 - NEAR)
 

@@ -43,7 +43,7 @@ PATH = "/dataset/{:06}.mat"
 PENDING = -1.0
 """Value of a result that was allocated but not computed."""
 VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
-"""SQL expression of the value of a computed result, from the ids of its samples and a seed."""
+"""SQL expression of the value of a result: from the ids `a` and `b` of its two samples, and a seed."""
 
 Pair = tuple[int, int]
 

@@ -45,7 +45,10 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row of `table` that is not stored, and each stored row of the other tables."""
+    """Return a text for each row that differs between the stored rows and `table`, a possible table.
+
+    Such rows are those of `table` that are not stored, and stored rows that only other possible tables have.
+    """
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
     return [

@@ -194,7 +194,7 @@ class MethodsShown(ClassicShown):
 def _seconds(row: KeyRow) -> str | None:
     if row.trial is None:
         return case_table.FAILED
-    # All passes do the same work, so the time and the rate have the same relative error.
+    # All passes do the same work. So the relative error of the rates is also that of the time.
     return case_table.marked_cell(row.run, seconds_cell(row.trial.seconds), row.run.rates())
 
 
