@@ -33,7 +33,7 @@ SCHEMA_CHECK = "check of the schema"
 Workers report the line if an opening failed because another process had made the same change of the schema.
 """
 HERE = "this"
-"""Value of the trait "database", and of USED_FILE, for the database of the trial."""
+"""Text for the database of the trial: in the trait "database", and in sightings with the topic USED_FILE."""
 INSIDE = "inside: "
 """Prefix in the trait "database" for the name of another database in the trial's folder."""
 DECLARED = "off, declared"

@@ -55,7 +55,7 @@ def acknowledged(where: Path, worker: int) -> array[int]:
 
 
 class Ledger:
-    """Ledger of this process: its rows are numbered from 1."""
+    """Rows of this process in the ledger table, numbered from 1."""
 
     def __init__(self, where: Path, worker: int) -> None:
         """`where` is the data folder of the trial. `worker` is the number of the worker, from 1."""
@@ -146,7 +146,10 @@ class CommitRecorder:
             self._ledger.commits(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number; 0 with attached databases, which may have all of the writes."""
+        """Insert a row and return its number.
+
+        With attached databases, insert nothing and return 0: the transaction may have written only to them.
+        """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
         if len(cursor.execute("PRAGMA database_list").fetchall()) > 1:

@@ -78,7 +78,7 @@ from sqlstress.user_work.suspicions import DEFERRED
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Minimum share of a call's time, and minimum number of connections per call, for a finding on openings."""
 OPENING_EXCESS = 3
-"""Maximum time of an opening under load, as a multiple of its time without load. The rest is waiting."""
+"""Multiple of an opening's time without load. Under load, the time beyond it counts as waiting."""
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
 """Minimum number of commits per call for a finding on commits."""
@@ -104,7 +104,7 @@ def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a sentence for each kind of connection. `kinds` has the text and the number of each kind.
+    """Yield a sentence for each kind of connection. `kinds` has descriptions and numbers of connections.
 
     The first sentence begins with `lead`.
     """
@@ -365,7 +365,7 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, count: int) -> float:
-    """Return the share of a transaction's calls, from 0 to 1, that are the `count` calls with an error."""
+    """Return `count`, a number of failed calls, as a share of all calls of a transaction, from 0 to 1."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -489,7 +489,7 @@ def _wal_findings(group: Group) -> Iterator[Finding]:
 
 
 class AppShown(UserPresenter):
-    """Presenter of applications."""
+    """Presenter of the results of an application: tables and findings."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,

@@ -221,9 +221,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file, and return the guard that refuses databases of other folders.
+    """Prepare this process for the user's file. Return the guard of the user's other databases.
 
-    With `allow_others`, the guard only refuses `original`, the user's database that the trial has copied.
+    The guard refuses to open databases outside of the trial's folder, which is the folder in `directions`.
+    With `allow_others`, it refuses only `original`, the user's database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)

@@ -111,7 +111,7 @@ class WriteTransactions:
         return False
 
 
-# Observation of this process's connections to files.
+# Watching this process's connections to database files.
 
 
 class WatchedConnection:
@@ -131,7 +131,7 @@ class WatchedConnection:
         self.works = False
         """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
-        """Examined statements of the connection: WHOLE, BEGINNING or THREADED."""
+        """The statements of the connection that are examined: WHOLE, BEGINNING or THREADED."""
         self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
