@@ -22,6 +22,23 @@ def occupy_standard_descriptors() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
+def discard_unwritable_output() -> None:
+    """Write the buffers of the standard streams; if a write fails, send the buffer to the null device.
+
+    Otherwise Python writes the buffers again when it ends. If that fails, for example because a pipe is
+    closed, it prints an error and ends with its exit code 120.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+        except (AttributeError, ValueError):  # The stream is None or closed.
+            continue
+
+
 def main() -> int:
     """Run the command line and return its exit code."""
     occupy_standard_descriptors()
@@ -37,6 +54,7 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130  # Ctrl-C before or after `run`, which handles Ctrl-C itself
     finally:
+        discard_unwritable_output()
         # Python remembers a KeyboardInterrupt that was raised within an exec(), as dataclasses use it, even
         # after the exception was caught. `python -m` would end with SIGINT instead of our exit code. A
         # further exec() clears the memory.

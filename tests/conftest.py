@@ -43,6 +43,9 @@ STRANGER = 64123
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Few users set it, and it hides that Python cannot write a buffer when it ends.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # Collected tests stay to the end, so the garbage collector need not visit them.
 gc.disable()
 drawing.register()

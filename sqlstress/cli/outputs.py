@@ -50,19 +50,7 @@ def print_text(text: str, end: str = "\n") -> None:
     except BrokenPipeError:
         pass
     except OSError as error:
-        _discard_output()
         raise EnvironmentFailure(f"cannot write to standard output: {error.strerror}.") from error
-
-
-def _discard_output() -> None:
-    """Send what standard output still buffers to the null device.
-
-    Otherwise Python writes it once more when it ends, and ends with its exit code 120 if that fails, too.
-    """
-    with suppress(OSError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
 
 
 def print_page(text: str) -> None:
