@@ -148,8 +148,8 @@ class FailedStatements:
         A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
         TASKS, CLOSED or an empty text.
         """
-        self._closed = Counter[tuple[float, Transaction]]()
-        """Connections that were closed in a transaction, by the time at which the call began."""
+        self._closed: list[tuple[float, Transaction]] = []
+        """Transactions in which a connection was closed, each with the time at which the call began."""
         self._not_committed = Counter[str]()
         self._never_committed = Counter[str]()
         """Number of calls that returned in a transaction that the process never ended, by function."""
@@ -411,7 +411,7 @@ class FailedStatements:
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
-        _count(self._closed, (self.costs.begun_s, transaction))
+        self._closed.append((self.costs.begun_s, transaction))
 
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record the transactions that are open in this thread after a call of the user's function `call`.
@@ -456,10 +456,9 @@ class FailedStatements:
 
     def _note_closed(self, call: str, *, returned: bool) -> None:
         """Record the connections that a call closed in a transaction, unless the call has failed."""
-        for (begun_s, transaction), count in self._closed.items():
+        for begun_s, transaction in self._closed:
             if returned and begun_s == self.costs.begun_s:
-                for _ in range(count):
-                    _count(self._left_open, (call, transaction, 0, CLOSED))
+                _count(self._left_open, (call, transaction, 0, CLOSED))
                 self._looks_up = True
         self._closed.clear()
 

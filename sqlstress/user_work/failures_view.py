@@ -248,8 +248,14 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
             explanation=_explanation(first, diagnosis, holds),
-            caught=bool(first.at) and first.code & 0xFF == BUSY and name(first.code) not in raised,
+            caught=_loses_work(first) and name(first.code) not in raised,
         )
+
+
+def _loses_work(failure: Failure) -> bool:
+    """Return whether a call of the user's code loses its work unless it repeats the refused statement."""
+    is_work = failure.facts.statement in ("begin", "write", "commit")
+    return bool(failure.at) and failure.code & 0xFF == BUSY and is_work
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:

@@ -702,3 +702,30 @@ def opens():
     assert float(costs["opens"]["connections"]) >= 1 and costs["opens"]["objects"] == "1"
     assert float(costs["opens"]["least_opening_s"]) > 0
     assert any("A call of many makes" in finding.text for finding in report.findings)
+
+
+SWALLOWS = """
+def work(c):
+    c.execute("PRAGMA busy_timeout = 0")
+    other = opened(os.environ["SQLSTRESS_DATABASE"])
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        c.execute("STATEMENT").fetchall()
+    except sqlite3.OperationalError:
+        pass
+    other.execute("ROLLBACK")
+    other.close()
+transaction(work)
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_work"), [("UPDATE t SET x = x + 1", True), ("PRAGMA wal_checkpoint(RESTART)", False)]
+)
+def test_caught_error_loses_work_unless_it_is_of_a_checkpoint(
+    tmp_path: Path, statement: str, *, is_work: bool
+) -> None:
+    text = HEAD + SWALLOWS.replace("STATEMENT", statement)
+    report = measured(tmp_path, text, concurrency=1, ops=5)
+    (finding,) = findings_of(report, "failed-statement")
+    assert ("The code caught all these errors" in finding.text) == is_work
