@@ -575,6 +575,25 @@ _SUSPICIONS = {
         "snapshot of each file begins with its first read. {steps} In between, another process can write "
         "both. Use BEGIN IMMEDIATE, or keep the tables in one file."
     ),
+    "split-view": (
+        "{cause} of a mixed view: {name} combines the results of two queries without a transaction. {steps} "
+        "In between, another process can write both, so each query sees another state. Put the queries "
+        "between BEGIN and COMMIT, or use one query."
+    ),
+    "value-from-memory": (
+        "{cause} of a lost update: {name} writes the next number into {table}, but reads the last one in no "
+        "query{use}. The program keeps it in a variable, and overwrites what other processes have written. "
+        "Use SET n = n + 1 ... RETURNING n."
+    ),
+    "lock-without-write": (
+        "{name} takes the write lock, but only reads. {steps} All writers wait for it. Use BEGIN, which takes"
+        " no lock for writing."
+    ),
+    "unread-rows": (
+        "{cause} of lost rows: {name} reads rows of {table}, and then deletes or marks all rows that match. "
+        "{steps} Rows that come in between are deleted or marked unread. Use the keys that were read, "
+        "RETURNING, or read after BEGIN IMMEDIATE."
+    ),
     "expired-lease": (
         "{cause} of work done twice: {name} claims a row of {table} for a limited time, and later writes it "
         "without a check of the claim. {steps} When the time is over, another process can claim the row, too."

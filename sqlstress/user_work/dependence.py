@@ -83,6 +83,27 @@ def may_depend(
     return None
 
 
+def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]) -> bool:
+    """Return whether the code compares or adds the results of two queries; False if it is not known."""
+    depth = common_depth(first_stack, then_stack)
+    if depth is None or scope_of(first_stack[depth].file, first_stack[depth].line) is None:
+        return False
+    first = Flow(first_stack[depth], ROW, (set(), set()), by_rows=False)
+    then = Flow(then_stack[depth], ROW, (set(), set()), by_rows=False)
+    return any(
+        (first.has(left) and then.has(right)) or (first.has(right) and then.has(left))
+        for left, right in first.operands()
+    )
+
+
+def processes_rows(stack: Sequence[StackEntry]) -> bool:
+    """Return whether the function that runs a query has a loop over its rows; False if it is not known."""
+    if not stack or scope_of(stack[-1].file, stack[-1].line) is None:
+        return False
+    flow = Flow(stack[-1], ROW, (set(), set()), by_rows=False)
+    return any(map(flow.has, flow.iterated()))
+
+
 def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
     """Return whether a query's result may leave the functions of its stack; True if not known."""
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):

@@ -131,6 +131,15 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
     return max(around, key=lambda node: node.lineno, default=module)
 
 
+def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
+    """Return the string constants of the running functions of a stack; None if a source is missing."""
+    scopes = [scope_of(entry.file, entry.line) for entry in stack]
+    if not scopes or None in scopes:
+        return None
+    parts = (part for scope in scopes if scope for part in ast.walk(scope))
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
 def contains(node: ast.AST, line: int) -> bool:
     return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
 
@@ -212,6 +221,26 @@ class Flow:
         for _ in range(2):
             for node in nodes(self._scope):
                 self._assign(node)
+
+    def has(self, node: ast.expr) -> bool:
+        """Return whether an expression depends on the query's result."""
+        return self._kind_of(node) > 0
+
+    def operands(self) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """Yield the two operands of each comparison, sum and difference of the function."""
+        for node in nodes(self._scope):
+            if isinstance(node, ast.Compare):
+                yield node.left, node.comparators[0]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+                yield node.left, node.right
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
+                yield node.target, node.value
+
+    def iterated(self) -> Iterator[ast.expr]:
+        """Yield the expressions over whose items the function loops, without comprehensions."""
+        for node in nodes(self._scope):
+            if isinstance(node, ast.For | ast.AsyncFor):
+                yield node.iter
 
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a condition on the query's result decides whether `line` runs.

@@ -1,4 +1,4 @@
-"""Suspicions that need the calls of all transactions of a program, or two database files.
+"""Suspicions that need several calls of a program, or two database files.
 
 A call is one call of a user's transaction in the rehearsal, with the statements that it ran. A suspicion is a
 pair of statements of a call that race if another process writes in between. The kinds are:
@@ -7,8 +7,13 @@ pair of statements of a call that race if another process writes in between. The
   Another call reads table B and changes the column of table A. This is a write skew.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has a snapshot of its own, which begins with the first read of the file.
+- SPLIT_VIEW: a call without a transaction reads twice, and compares or adds the results. Another transaction
+  writes both, and may do so between the two queries.
 - STALE_COPY, a stale copy: a call writes a copy, such as a row of a cache, from a source table. It has read
   the source outside of the transaction that writes the copy.
+- FROM_MEMORY, a value from memory: each call writes the next number of a counter, and reads the number in no
+  query. The program keeps the number in a variable, which does not show the writes of other processes.
+- NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
 Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
@@ -16,15 +21,20 @@ Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from sqlstress.user_work.guards import guard_between
+from sqlstress.user_work.dependence import combines
+from sqlstress.user_work.guards import guard_between, scope_texts
 from sqlstress.user_work.protected_writes import held_locks
 from sqlstress.user_work.suspicions import (
     BEGINS_DEFERRED,
+    FROM_MEMORY,
     MIXED_VIEW,
+    NEEDLESS_LOCK,
     SKEW,
+    SPLIT_VIEW,
     STALE_COPY,
     Suspicion,
 )
@@ -33,12 +43,20 @@ from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedS
 
 Statements = Sequence[TracedStatement]
 
+MIN_CALLS = 4
+"""Minimum number of calls that show the suspicion."""
+MAX_STEP = 1000
+"""Maximum difference between the numbers of a counter that two calls write one after the other."""
+_LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
+_WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
+
 
 class TracedProgram:
     """Suspicions that follow from the calls of all transactions of a program."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
+        self._tables_together = _tables_written_together(calls)
         self._changed = _changed_by_readers(calls)
         self._copies = copies(calls)
 
@@ -46,6 +64,7 @@ class TracedProgram:
         """Yield the suspicions about a call of the program."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
+        yield from self._split_views(call)
         yield from stale_copies(call, self._copies)
 
     def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
@@ -81,6 +100,22 @@ class TracedProgram:
                     yield Suspicion(MIXED_VIEW, "", first, then)
                     break
 
+    def _split_views(self, call: Statements) -> Iterator[Suspicion]:
+        """Yield the first pair of queries of a call without writes whose results the code combines."""
+        if any(statement.write for statement in call):
+            return
+        queries = [statement for statement in call if statement.reads and statement.found is not None]
+        for first, then in combinations(queries, 2):
+            tables = {frozenset((table, other)) for table in first.reads for other in then.reads}
+            if (
+                not first.shares_snapshot(then)
+                and first.runner == then.runner
+                and tables & self._tables_together
+                and combines(first.stack, then.stack)
+            ):
+                yield Suspicion(SPLIT_VIEW, "", first, then)
+                return
+
 
 # Facts of a program.
 
@@ -113,6 +148,19 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
         for call in calls
         for transaction in _transactions(call)
         for pair in combinations(sorted({other.write.table[0] for other in transaction if other.write}), 2)
+    }
+
+
+def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
+    """Return the pairs of tables that are written in one transaction.
+
+    A table to which a transaction writes twice forms a pair with itself, a set of one item.
+    """
+    return {
+        frozenset(pair)
+        for call in calls
+        for transaction in _transactions(call)
+        for pair in combinations([other.write.table for other in transaction if other.write], 2)
     }
 
 
@@ -187,3 +235,56 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
             queries = [query for query in call[:index] if source in query.reads and query.write is None]
             if queries and not inside:
                 yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
+
+
+# Calls of the same transaction.
+
+
+def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    """Yield the suspicions about the calls of a transaction, in their order."""
+    yield from _counters_in_memory(calls)
+    yield from _needless_locks(calls)
+
+
+def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    numbers: dict[tuple[object, ...], list[int]] = {}
+    """Numbers that an UPDATE wrote, in the order of the calls, by its line, rows and column."""
+    updates: dict[tuple[object, ...], TracedStatement] = {}
+    for call in calls:
+        for index, statement in enumerate(call):
+            write = statement.write
+            if not write or write.kind != UPDATE or not write.rows:
+                continue
+            reads = frozenset[str]().union(*(other.reads.get(write.table, ()) for other in call[:index]))
+            for column in write.numbers.keys() - reads - write.wheres:
+                key = (statement.at, statement.spot, write.rows, column)
+                numbers.setdefault(key, []).append(write.numbers[column])
+                updates[key] = statement
+    for line, written in numbers.items():
+        steps = [after - before for before, after in pairwise(written)]
+        is_counter = all(0 < step <= MAX_STEP for step in steps) or all(
+            0 < -step <= MAX_STEP for step in steps
+        )
+        if len(written) >= MIN_CALLS and is_counter:
+            update = updates[line]
+            assert update.write
+            yield Suspicion(FROM_MEMORY, update.write.table[1], update, update)
+
+
+def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    """Yield the transactions with a lock that read rows in each call, and whose function has no write."""
+    begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
+    """BEGIN and first query of each transaction, by the line of the BEGIN; None if it did more than read."""
+    for call in calls:
+        for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
+            inside = [other for other in call if other.transaction == begin.transaction]
+            queries = [other for other in inside if other.reads and not other.write]
+            reads = queries and not any(other.write for other in inside) and all(q.found for q in queries)
+            begins.setdefault(begin.at, []).append((begin, queries[0] if reads else None))
+    for transactions in begins.values():
+        begin, query = transactions[0]
+        if len(transactions) < MIN_CALLS or not query or not all(read for _, read in transactions):
+            continue
+        texts = scope_texts(begin.stack)
+        if texts is not None and not any(map(_WRITES.match, texts)):
+            yield Suspicion(NEEDLESS_LOCK, "", begin, query)

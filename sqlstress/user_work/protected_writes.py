@@ -6,6 +6,7 @@ A call is one call of a user's transaction in the rehearsal, with its SQL statem
 - Repeated read: the transaction of the write reads the data again.
 - Token: the call reads a token, such as a version number, before the query and again before the write.
 - Claim: a write that can succeed in only one process at a time. Its rows then belong to the call.
+- Own row: the process has added the row when it connected, or the row's key has the process id.
 - Lock: the call holds a file lock, or a claimed row that other calls claim, too, from the query to the write.
 
 A key of a row, in this module, is a table with the columns of a unique key and the row's values in them.
@@ -13,10 +14,12 @@ A key of a row, in this module, is a table with the columns of a unique key and 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from sqlstress.user_work.touched import KeyValue, conditions
+from sqlstress.user_work.touched import KeyValue, Row, conditions
 from sqlstress.user_work.traced_statements import (
     DELETE,
     INSERT,
@@ -83,6 +86,39 @@ def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
     claimed = {key for _, key in _claims(earlier, changed_keys(write))}
     rows = write.rows or ()
     return bool(rows) and all(claimed & {(write.table, key) for key in row} for row in rows)
+
+
+class OwnRows(NamedTuple):
+    """Rows that belong to the process of a rehearsal, so that no other process writes them."""
+
+    pid: int
+    keys: frozenset[tuple[str, KeyValue]]
+    """Table name and key of each row that the process added when it connected."""
+
+    def has(self, write: Write) -> bool:
+        """Return whether all rows of a write are own rows: the keys are in `keys`, or have the process id."""
+        return bool(write.rows) and all(self._has_row(write.table[1], row) for row in write.rows or ())
+
+    def _has_row(self, table: str, row: Row) -> bool:
+        pid = re.compile(rf"\b{self.pid}\b")
+        return any(
+            (table, key) in self.keys or any(pid.search(str(value)) for value in key[1]) for key in row
+        )
+
+
+def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
+    """Return the rows of this process, among them the new rows of the statements that ran at its connect."""
+    writes = (statement.write for statement in connecting if statement.write)
+    return OwnRows(
+        os.getpid(),
+        frozenset(
+            (write.table[1], key)
+            for write in writes
+            if write.kind in (INSERT, OVERWRITE)
+            for row in write.rows or ()
+            for key in row
+        ),
+    )
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:

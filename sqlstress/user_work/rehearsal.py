@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -28,7 +28,8 @@ from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.program_races import TracedProgram
+from sqlstress.user_work.program_races import TracedProgram, repeated_calls
+from sqlstress.user_work.protected_writes import OwnRows, rows_added_by
 from sqlstress.user_work.suspicions import (
     LOST_DATA,
     Suspicion,
@@ -105,7 +106,7 @@ def rehearse(
         after.start(pulse, START_S)
         started = time.monotonic()
         after.run(pulse, started + (AFTER_S if before else ALL_S))
-        result, examined = sightings(after.calls), set[str]()
+        result, examined = sightings(after.calls, after.own_rows), set[str]()
         if (
             before
             and after.calls
@@ -115,7 +116,7 @@ def rehearse(
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
             # Failed calls on this copy are not reported: the first copy had calls of the same transactions.
-            result += _lost_data(sightings(earlier.calls))
+            result += _lost_data(sightings(earlier.calls, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
             return (Sighting(NOT_REHEARSED, _SHARED, 1),)
@@ -159,6 +160,8 @@ class Rehearsal:
         """Whether the trace of a connection has ended, because several threads used the connection."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """Traced statements of each call, by name of the transaction."""
+        self.own_rows: list[OwnRows] = []
+        """Rows of each process that has made calls."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
         """Start a process that copies the files and connects. Record a problem if it fails or is too slow."""
@@ -166,13 +169,14 @@ class Rehearsal:
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
-            names = process.call(pulse, start, self._case, self._where, copy, self._opening)
+            names, own_rows = process.call(pulse, start, self._case, self._where, copy, self._opening)
         except Interrupted:
             raise
         except Exception as error:  # The user's code may raise any error.
             self._problem = _error_text(error)
             return
         self._process = process
+        self.own_rows.append(own_rows)
         for name in names:
             self.calls.setdefault(name, [])
 
@@ -261,8 +265,8 @@ _started: list[tuple[Calls, Tracer]] = []
 """The transactions' functions and the tracer, as the only item; empty before `start`."""
 
 
-def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
-    """Copy the files in `where`, connect, and return the names of the transactions."""
+def start(case: Case, where: Path, copy: Path, opening: Opener) -> tuple[list[str], OwnRows]:
+    """Copy the files in `where` and connect. Return the names of the transactions, and the process's rows."""
     # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
@@ -273,7 +277,7 @@ def start(case: Case, where: Path, copy: Path, opening: Opener) -> list[str]:
     tracer.start()
     calls = opening(case, open_place(case, copy), tracer)
     _started[:] = [(calls, tracer)]
-    return [*calls]
+    return [*calls], rows_added_by(tracer.call)
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
@@ -293,11 +297,13 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
     return (*tracer.call, *tracer.forks.drain())
 
 
-def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ...]:
+def sightings(
+    traced: Mapping[str, list[tuple[Any, ...]]], own_rows: Sequence[OwnRows] = ()
+) -> tuple[Sighting, ...]:
     """Return each suspicion (two statements that look like a race) once, with the number of its calls.
 
     `traced` has the calls, as sequences of statements, by transaction. A suspicion is left out if each call
-    holds the same lock around the two statements.
+    holds the same lock around the two statements, or if the write is of rows in `own_rows`.
     """
     all_calls = [call for calls in traced.values() for call in calls]
     columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)
@@ -305,6 +311,9 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
     first: dict[tuple[str, ...], Suspicion] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     for name, calls in traced.items():
+        for suspicion in repeated_calls(calls):
+            first.setdefault((name, *suspicion.key), suspicion)
+            counts[name, *suspicion.key] = len(calls)
         for call in calls:
             call_suspicions = {
                 suspicion.key: suspicion
@@ -340,8 +349,13 @@ def sightings(traced: Mapping[str, list[tuple[Any, ...]]]) -> tuple[Sighting, ..
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
-        if not suspicion.locks or counts[key] == 1
+        if (not suspicion.locks or counts[key] == 1) and not _is_of_own_rows(suspicion, own_rows)
     )
+
+
+def _is_of_own_rows(suspicion: Suspicion, own_rows: Sequence[OwnRows]) -> bool:
+    write = suspicion.then.write
+    return write is not None and any(rows.has(write) for rows in own_rows)
 
 
 def _line(sql: str) -> str:

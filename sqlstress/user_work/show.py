@@ -49,7 +49,7 @@ from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.failures_view import explained_errors, user_checks
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NOTES_ONLY
+from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NEEDLESS_LOCK, NOTES_ONLY
 
 K = TypeVar("K")
 
@@ -452,7 +452,7 @@ class UserPresenter(LoadShown):
 # Findings on suspicions: two statements that may be a race. If a check failed, they are the probable cause.
 
 
-CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, *NOTES_ONLY)
+CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NEEDLESS_LOCK, *NOTES_ONLY)
 """Kinds of suspicions that findings show."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3

@@ -65,13 +65,17 @@ comparing it. By then the condition may be false. MAYBE_GUARDED: the source does
 """
 
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
+SPLIT_VIEW = "split-view"
 """Kinds of suspicions that need the calls of all transactions: see program_races."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET = "id-of-another-row", "reset-column"
-UNREAD_VERSION = "unread-version"
+UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
 """Kinds of suspicions about checks that do not protect: see weak_checks."""
+
+FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
+"""Kinds of suspicions that need several calls of a transaction: see program_races."""
 
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 CLAIM, USE = "double-claim", "double-use"
@@ -84,7 +88,7 @@ processes use a row, and both delete it afterwards.
 """
 
 LOST_DATA = (
-    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, EXPIRED),
+    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, UNREAD_VERSION),
 )
 """Kinds of suspicions about races that can lose data, such as an update."""

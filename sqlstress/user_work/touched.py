@@ -153,6 +153,22 @@ def conditions(sql: str) -> frozenset[str]:
 
 
 @lru_cache
+def condition_text(sql: str) -> str | None:
+    """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if all rows match.
+
+    None if the statement has a join, a subquery, a group or a limit, so that other rows may match.
+    """
+    words = [token for token in _outer_words(sql) if token.kind == "word"]
+    plain = [_plain(token) for token in words]
+    if {"group", "having", "limit", "join", "union", "with"} & {*plain} or sql.lower().count("select") > 1:
+        return None
+    end = _find_word(words, "returning", "order")
+    text = sql[: end.start if end else None]
+    where = _find_word(words, "where")
+    return " ".join(text[where.start :].lower().rstrip(" \n;").split()) if where else ""
+
+
+@lru_cache
 def searches_range(sql: str) -> bool:
     """Return whether a query's WHERE has a range, such as `start < ?`, which no unique key can protect."""
     kinds = ("space", "quoted", "end")

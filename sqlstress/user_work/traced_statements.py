@@ -44,6 +44,8 @@ class Write(NamedTuple):
     """Columns of each unique key of the table; the primary key comes first."""
     kept: frozenset[str] = frozenset()
     """Columns that an UPDATE sets to the value that each of its rows already has."""
+    numbers: Mapping[str, int] = {}
+    """Integers that an UPDATE sets, by column, without columns of `computed` and `kept` and current times."""
     counted: bool = False
     """Whether the user's code seems to read the row count, the number of written rows."""
     insists: bool = False

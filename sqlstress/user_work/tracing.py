@@ -496,7 +496,7 @@ class TracedConnection:
         return write._replace(rows=inserted[0], existing=inserted[1]) if inserted else write
 
     def _with_values(self, write: Write, sql: str) -> Write:
-        """Return a copy of an UPDATE with `kept` set, and without current times in `sets`."""
+        """Return a copy of an UPDATE with `kept` and `numbers` set, and without current times in `sets`."""
         if write.kind != UPDATE:
             return write
         target = self._target(write.table[1])
@@ -504,8 +504,14 @@ class TracedConnection:
         kept = {
             column for column, (is_same, _) in assignments.items() if is_same and not target.has_triggers()
         }
-        times = {column for column, (_, value) in assignments.items() if write.computed and is_now(value)}
-        return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres))
+        now = {column for column, (_, value) in assignments.items() if is_now(value)}
+        numbers = {
+            column: value
+            for column, (_, value) in assignments.items()
+            if type(value) is int and column not in {*kept, *now, *write.computed}
+        }
+        times = now if write.computed else set[str]()
+        return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres), numbers=numbers)
 
     def _with_checks(self, write: Write, sql: str) -> Write:
         """Return a copy of a write with `refused` set."""

@@ -3,6 +3,8 @@
 - UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
   process was first. The call goes on, because it does not read the row count.
 - UNREAD_VERSION: such an UPDATE compares and increments a version. The call ends without its change.
+- UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match.
+  Rows that came in between are deleted or marked, although the call has not read them.
 - SECONDS, a time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes
   within a second have the same time.
 - LAST_ROW, the last row: a call reads max(id) after its INSERT has committed, and may get the row of another
@@ -25,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sqlstress.user_work.dependence import may_depend
+from sqlstress.user_work.dependence import may_depend, processes_rows
 from sqlstress.user_work.protected_writes import changed_keys, is_new, knows_it_wrote
 from sqlstress.user_work.suspicions import (
     EXPIRED,
@@ -35,10 +37,18 @@ from sqlstress.user_work.suspicions import (
     REUSED_ID,
     SECONDS,
     UNREAD_COUNT,
+    UNREAD_ROWS,
     UNREAD_VERSION,
     Suspicion,
 )
-from sqlstress.user_work.touched import conditions, may_ignore, parse_change, parse_sets
+from sqlstress.user_work.touched import (
+    conditions,
+    may_ignore,
+    parse_change,
+    parse_sets,
+    searches_range,
+    condition_text,
+)
 from sqlstress.user_work.traced_statements import (
     DELETE,
     INSERT,
@@ -57,6 +67,8 @@ _WHOLE_SECONDS = re.compile(
     re.IGNORECASE,
 )
 """Pattern of an SQL value that is a time in whole seconds."""
+_SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
+"""Pattern of a query for the sum of a column."""
 _EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
 """Pattern of a comparison of a column for equality."""
 _LAST_ROW = re.compile(
@@ -109,6 +121,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
                 yield Suspicion(kind, write.table[1], query, statement)
             if _compares_seconds(statement.sql, write):
                 yield Suspicion(SECONDS, write.table[1], query, statement)
+        if write.kind in (UPDATE, DELETE) and (query := _query_of_all_rows(earlier, statement, write)):
+            yield Suspicion(UNREAD_ROWS, write.table[1], query, statement)
         if write.kind == INSERT and write.numbered and (query := _last_row_query(statement, write, later)):
             yield Suspicion(LAST_ROW, write.table[1], statement, query)
         if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
@@ -158,6 +172,46 @@ def _compares_seconds(sql: str, write: Write) -> bool:
     values = parse_sets(change.sets)
     compared = write.sets & write.wheres
     return bool(compared) and all(_WHOLE_SECONDS.match(values.get(column, "")) for column in compared)
+
+
+def _query_of_all_rows(
+    earlier: Statements, statement: TracedStatement, write: Write
+) -> TracedStatement | None:
+    """Return the query of the rows that a DELETE removes or an UPDATE marks; None if there is no fault.
+
+    The query has the same WHERE clause as the write, is outside of its transaction, and its rows are used.
+    """
+    where = condition_text(statement.sql)
+    is_mark = bool(write.sets & write.wheres) and not write.computed
+    if where is None or write.wheres & frozenset[str]({"rowid"}).union(*write.keys):
+        return None
+    if searches_range(statement.sql) or not (write.kind == DELETE or is_mark):
+        return None
+    for query in reversed(earlier):
+        if (
+            query.write is None
+            and query.found
+            and write.table in query.reads
+            and query.runner == statement.runner
+            and not query.shares_snapshot(statement)
+            and condition_text(query.sql) == where
+            and _uses_rows(query, earlier)
+        ):
+            return query
+    return None
+
+
+def _uses_rows(query: TracedStatement, earlier: Statements) -> bool:
+    """Return whether a call uses the rows of a query: in a loop, or for another write."""
+    if _SUMS.match(query.sql):
+        return True
+    if query.counts:
+        return False
+    uses = any(
+        other.write and may_depend(query.stack, other.stack, by_rows=False)
+        for other in earlier[earlier.index(query) + 1 :]
+    )
+    return uses or processes_rows(query.stack)
 
 
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from sqlstress.user_work.program_races import TracedProgram
-from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW
+from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW, SPLIT_VIEW, STALE
 from sqlstress.user_work.traced_statements import TracedStatement, Write
 from sqlstress.user_work.weak_checks import weak_checks
 from tests.cli.conftest import Cli, saved
 
 BEGINNING = """
-import random, sqlite3, time
+import os, random, sqlite3, time
 from pathlib import Path
 from sqlstress import connect, setup, transaction
 
@@ -29,11 +29,13 @@ def create(database):
             db.execute("CREATE TABLE booking (event INTEGER)")
             db.execute("CREATE TABLE job (id INTEGER PRIMARY KEY, owner, until DEFAULT 0, done DEFAULT 0)")
             db.executemany("INSERT INTO job (id) VALUES (?)", [(n,) for n in range(5000)])
+            db.execute("CREATE TABLE worker (pid INTEGER PRIMARY KEY, calls INTEGER)")
 
 @connect
 def opened(database):
     db = sqlite3.connect(database, timeout=30, isolation_level=None)
     db.execute("ATTACH ? AS savings", (str(Path(database).with_name("savings.db")),))
+    db.execute("INSERT INTO worker VALUES (?, 0)", (os.getpid(),))
     return db
 
 @transaction
@@ -92,6 +94,19 @@ def {name}(db):
     for (job,) in db.execute(claim, (me, now + 60, now)).fetchall():
         db.execute("UPDATE job SET done = 1 WHERE id = ?{condition}", (job, me)[:{count}])
 """
+SUMS = """
+def {name}(db):
+    {begin}
+    (current,) = db.execute("SELECT cents FROM main.account WHERE id = 1").fetchone()
+    (saved,) = db.execute("SELECT cents FROM savings.account WHERE id = 1").fetchone()
+    {use}
+    {end}
+"""
+HEARTBEATS = """
+def heartbeat(db):
+    (calls,) = db.execute("SELECT calls FROM worker WHERE pid = ?", (os.getpid(),)).fetchone()
+    db.execute("UPDATE worker SET calls = ? WHERE pid = ?", (calls + 1, os.getpid()))
+"""
 TRANSACTIONS = (
     BOOKS.format(name="checked_before", before="", after='db.execute("BEGIN IMMEDIATE")'),
     BOOKS.format(name="checked_inside", before='db.execute("BEGIN IMMEDIATE")', after=""),
@@ -101,8 +116,14 @@ TRANSACTIONS = (
     AUDITS.format(name="immediate", begin="BEGIN IMMEDIATE"),
     WORKS.format(name="key_alone", condition="", count=1),
     WORKS.format(name="key_and_owner", condition=" AND owner = ?", count=2),
+    SUMS.format(name="summed", begin="", use="assert current + saved < 9", end=""),
+    SUMS.format(name="shown", begin="", use="print(current, saved, file=open(os.devnull, 'w'))", end=""),
+    SUMS.format(
+        name="summed_inside", begin="db.execute('BEGIN IMMEDIATE')", use="current + saved", end="db.commit()"
+    ),
+    HEARTBEATS,
 )
-WRONG = {"checked_before": SKEW, "deferred": MIXED_VIEW, "key_alone": EXPIRED}
+WRONG = {"checked_before": SKEW, "deferred": MIXED_VIEW, "key_alone": EXPIRED, "summed": SPLIT_VIEW}
 """Race by the name of the transaction that has it."""
 
 
@@ -115,7 +136,7 @@ def test_wrong_transactions_are_suspected_and_right_ones_are_not(cli: Cli) -> No
     found = {
         (sighting.traits["transaction"], sighting.what)
         for sighting in trial.sightings
-        if sighting.topic == "suspicion" and sighting.what in WRONG.values()
+        if sighting.topic == "suspicion" and sighting.what in (*WRONG.values(), STALE)
     }
     assert found == {*WRONG.items()}
 

@@ -41,7 +41,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from sqlstress.user_work import rehearsal
-from sqlstress.user_work.suspicions import LOST_DATA, NOTES_ONLY
+from sqlstress.user_work.suspicions import LOST_DATA, NEEDLESS_LOCK, NOTES_ONLY
 from sqlstress.user_work.tracing import Tracer
 tracer = Tracer()
 tracer.start()
@@ -49,10 +49,10 @@ tracer.find_lines_in(Path("ROOT/tests/user_work"))
 from tests.user_work.MODULE import PROGRAMS
 calls = {name: partial(program, f"{name}.db") for name, program in PROGRAMS.items()}
 found = {name: [] for name in calls}
-twice = {name: [rehearsal.traced(call, tracer) for _ in range(2)] for name, call in calls.items()}
+often = {name: [rehearsal.traced(call, tracer) for _ in range(5)] for name, call in calls.items()}
 sys.setprofile(None)  # what follows runs no statement, and takes ten times as long when it is traced
-for one in rehearsal.sightings(twice):
-    if one.what in (*LOST_DATA, *NOTES_ONLY):
+for one in rehearsal.sightings(often):
+    if one.what in (*LOST_DATA, *NOTES_ONLY, NEEDLESS_LOCK):
         found[one.traits["transaction"]].append((one.traits["table"], one.traits["first_at"]))
 print(json.dumps(found))
 """

@@ -4,8 +4,10 @@ statements of one call; names of functions with a fault end with `wrong`.
 
 from __future__ import annotations
 
+import itertools
 import random
 import sqlite3
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -291,6 +293,106 @@ def cache_updated(connection: sqlite3.Connection) -> None:
     sql = "INSERT INTO cache (key, value) VALUES ('a', 'n') ON CONFLICT (key) DO UPDATE SET value = 'n'"
     connection.execute(sql)
     connection.execute(HIT)
+
+
+# Rows that come between a query and a write of all rows.
+
+
+def inbox_emptied_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    for row in connection.execute("SELECT id, body FROM inbox").fetchall():
+        str(row)
+    connection.execute("DELETE FROM inbox")
+
+
+def queued_mail_marked_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO mail (state) VALUES ('queued')")
+    for row in connection.execute("SELECT id FROM mail WHERE state = 'queued'").fetchall():
+        str(row)
+    connection.execute("UPDATE mail SET state = 'sent' WHERE state = 'queued'")
+
+
+def readings_summed_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO reading (sensor, value) VALUES (1, 2)")
+    (total,) = connection.execute("SELECT sum(value) FROM reading WHERE sensor = 1").fetchone()
+    connection.execute("BEGIN")
+    connection.execute("DELETE FROM reading WHERE sensor = 1")
+    connection.execute("INSERT INTO handled VALUES (abs(random()) + ?)", (total,))
+    connection.execute("COMMIT")
+
+
+def inbox_emptied_up_to_the_last_row(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    last = 0
+    for row in connection.execute("SELECT id, body FROM inbox").fetchall():
+        last = max(last, row[0])
+    connection.execute("DELETE FROM inbox WHERE id <= ?", (last,))
+
+
+def inbox_emptied_in_a_transaction(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    for row in connection.execute("SELECT id, body FROM inbox").fetchall():
+        str(row)
+    connection.execute("DELETE FROM inbox")
+    connection.execute("COMMIT")
+
+
+def inbox_emptied_by_returning(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    for row in connection.execute("DELETE FROM inbox RETURNING id, body").fetchall():
+        str(row)
+
+
+def long_inbox_cleared(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO inbox (body) VALUES ('new')")
+    if connection.execute("SELECT count(*) FROM inbox").fetchone()[0] > 0:
+        connection.execute("DELETE FROM inbox")
+
+
+# Numbers that the program keeps in a variable.
+
+_wins = itertools.count(1)
+_SET_WINS = "UPDATE player SET wins = ? WHERE id = 1"
+
+
+def wins_from_memory_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute(_SET_WINS, (next(_wins),))
+
+
+def wins_by_sql(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE player SET wins = wins + 1 WHERE id = 1")
+
+
+def wins_at_random(connection: sqlite3.Connection) -> None:
+    connection.execute(_SET_WINS, (random.choice((9, 1, 5)),))
+
+
+def wins_by_the_clock(connection: sqlite3.Connection) -> None:
+    connection.execute(_SET_WINS, (time.time_ns() // 1000,))
+
+
+# Write locks of transactions that only read.
+
+
+def page_read_with_the_write_lock_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("SELECT body FROM page WHERE id = 1").fetchone()
+    connection.execute("COMMIT")
+
+
+def page_read(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN")
+    connection.execute("SELECT body FROM page WHERE id = 1").fetchone()
+    connection.execute("COMMIT")
+
+
+def page_edited_if_old(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    (version,) = connection.execute("SELECT version FROM page WHERE id = 1").fetchone()
+    if version < 1:
+        connection.execute("UPDATE page SET version = 2 WHERE id = 1")
+    connection.execute("COMMIT")
 
 
 PROGRAMS = programs_of(globals(), opened)
