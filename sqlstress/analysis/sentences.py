@@ -1061,15 +1061,19 @@ def failed_statement(
     more_errors: Sequence[str] = (),
     message: str | None = None,
     explanation: str | None = None,
-    caught: bool = False,
+    given_up: int = 0,
+    repeated: bool = False,
 ) -> str:
     where = f" ({at})" if at else ""
     more = f" and {plural(others, 'more statement')}" if others else ""
     said = f": {message}" if message else ""
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
-    handled = " The code caught all these errors: a call that does not repeat its work has lost it." * caught
-    return f"{failed}. {explanation or 'The cause is unknown.'}{handled}"
+    after = " All these calls repeated their work and committed it." * repeated
+    if given_up:
+        calls = plural(given_up, "call")
+        after = f" {calls} caught the error and committed nothing after it: this work is lost."
+    return f"{failed}. {explanation or 'The cause is unknown.'}{after}"
 
 
 _NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged commits are lost."

@@ -169,6 +169,11 @@ class FailedStatements:
         An item has the connection's history, the refused statement, its line, and the line of the other
         write.
         """
+        self._busy: dict[Kind, float] = {}
+        """End of the last failure with BUSY of each kind in the current call, as a time of `perf_counter`.
+
+        Only kinds of statements that begin, write or commit.
+        """
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -340,6 +345,8 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
+        if code & 0xFF == BUSY and statement_kind(sql) in ("begin", "write", "commit"):
+            self._busy[kind] = perf_counter()
         if code & 0xFF in (BUSY, CONSTRAINT) and is_write(sql):
             committed = "" if was_open else self._last_write(history, earlier)
             if committed or (was_open and code & 0xFF == BUSY and not history.is_repeated()):
@@ -424,6 +431,8 @@ class FailedStatements:
             if history.end_after(step) == "commit":
                 self._refused[at, write] += 1
         self._unfinished.clear()
+        if self._busy:
+            self._note_given_up(returned=returned)
         if self._refused:
             self._note_repeats(call, returned=returned)
         if self._closed:
@@ -440,6 +449,13 @@ class FailedStatements:
             # If a statement is running, another thread may be ending the transaction.
             elif history.opened_by and not runs_statement(history):
                 self._end(history, was_committed=history.last_end() == "commit")
+
+    def _note_given_up(self, *, returned: bool) -> None:
+        """Count a call that returned, and committed nothing after a statement had failed with BUSY."""
+        for kind, failed_s in self._busy.items():
+            if returned and not any(history.has_committed_since(failed_s) for history in self._histories):
+                self.failures.give_up(kind)
+        self._busy.clear()
 
     def _note_repeats(self, call: str, *, returned: bool) -> None:
         """Record a call that repeated its transaction after SQLite had refused a write in it.

@@ -122,6 +122,8 @@ class Occurrences:
         self.count = 0
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
+        self.given_up = 0
+        """Number of calls of the user's code that met such a failure, and returned without a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -133,7 +135,8 @@ class Occurrences:
     def traits(self, kind: Kind) -> dict[str, str]:
         """Return the most frequent facts of these failures, as text by name.
 
-        The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures.
+        The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures, and
+        `given_up`.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # These facts are taken from any failure that has them. While two transactions wait for each other,
@@ -147,6 +150,7 @@ class Occurrences:
             "at": kind.at,
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
+            "given_up": str(self.given_up),
             **commonest._replace(**rare)._asdict(),
         }
 
@@ -176,6 +180,11 @@ class FailureCounter:
         if sum(occurrences.examined.values()) < MAX_EXAMINED:
             facts = examine()
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
+
+    def give_up(self, kind: Kind) -> None:
+        """Count a call that met a failure of this kind, and returned without a later commit."""
+        if occurrences := self._kinds.get(kind):
+            occurrences.given_up += 1
 
     def records(self) -> list[PlainObservation]:
         """Return each kind of failures with its count, first error message and most frequent facts."""

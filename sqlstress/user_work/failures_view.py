@@ -60,6 +60,7 @@ The first share is relative to the time of the process, the second to the durati
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER = "commit-behind-reader"
+_UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement")
 """Names of rules of `analysis.causes`."""
 
 
@@ -76,6 +77,8 @@ class Failure(NamedTuple):
     """Median duration of the failures in ms, of the worker with the most failures."""
     longest_ms: float
     """Duration of the longest failure in ms, of all workers."""
+    given_up: int | None
+    """Number of calls that met the failure and returned without a later commit; None if not recorded."""
     timeout_ms: int | None
     held_since: str
     """Statement that began the transaction which held the write lock.
@@ -139,6 +142,7 @@ def failure_of(sighting: Sighting) -> Failure:
         sighting.count,
         waited_ms,
         longest_ms,
+        int(traits["given_up"]) if "given_up" in traits else None,
         timeout_ms,
         traits.get("held_since", ""),
         traits.get("reader", ""),
@@ -155,7 +159,12 @@ def _merged(failures: Sequence[Failure]) -> Failure:
         if failure.lock_order and not largest.lock_order:
             largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
         largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
-    return largest._replace(times=sum(failure.times for failure in failures), longest_ms=longest_ms)
+    counts = [failure.given_up for failure in failures if failure.given_up is not None]
+    return largest._replace(
+        times=sum(failure.times for failure in failures),
+        longest_ms=longest_ms,
+        given_up=sum(counts) if counts else None,
+    )
 
 
 # Blocks and findings of the report.
@@ -248,14 +257,28 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
             explanation=_explanation(first, diagnosis, holds),
-            caught=_loses_work(first) and name(first.code) not in raised,
+            **_calls_after(kinds, raised),
         )
 
 
-def _loses_work(failure: Failure) -> bool:
+def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
+    """Return the facts on the calls of the user's code that met failures with BUSY, for the sentence.
+
+    `raised` has the errors with which calls ended. Empty unless statements that write have failed.
+    """
+    failures = [failure for failure, _ in kinds]
+    if not all(map(_is_refused_write, failures)):
+        return {}
+    given_up = sum(failure.given_up or 0 for failure in failures)
+    is_caught = not any(name(failure.code) in raised for failure in failures)
+    return {"given_up": given_up, "repeated": is_caught and not given_up}
+
+
+def _is_refused_write(failure: Failure) -> bool:
     """Return whether a call of the user's code loses its work unless it repeats the refused statement."""
     is_work = failure.facts.statement in ("begin", "write", "commit")
-    return bool(failure.at) and failure.code & 0xFF == BUSY and is_work
+    is_counted = bool(failure.at) and failure.given_up is not None
+    return is_counted and failure.code & 0xFF == BUSY and is_work
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
@@ -308,6 +331,15 @@ def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
     if not diagnosis.cause:
         return failure.code
     return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
+
+
+def refused_upgrades(group: Group) -> set[str]:
+    """Return the lines of writes that failed because their transaction had read before; see _UPGRADES."""
+    return {
+        failure.at
+        for failure in failures_of(group)
+        if (cause := diagnose(failure.code, failure.facts).cause) and cause.name in _UPGRADES
+    }
 
 
 def explained_errors(group: Group) -> set[str]:

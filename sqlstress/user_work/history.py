@@ -27,6 +27,7 @@ from sqlstress.user_work.failures import (
     TimedStep,
     is_busy,
     is_checkpoint,
+    is_write,
     statement_kind,
     transaction_of,
     transaction_steps,
@@ -308,6 +309,21 @@ class History:
             if words_of(sql)[0] == "ROLLBACK":
                 return "rollback"
         return ""
+
+    def has_committed_since(self, time_s: float) -> bool:
+        """Return whether a commit, or a write in autocommit mode, has succeeded after a time.
+
+        `time_s` is a time of `perf_counter`, in seconds.
+        """
+        failed = {id(step) for _, step in self._failed}
+        for step in reversed(self.steps):
+            sql, was_open, _, begun, _ = step
+            if begun < time_s:
+                break
+            ends = statement_kind(sql) == "commit" or words_of(sql)[0] == "RELEASE"
+            if (ends or (is_write(sql) and not was_open)) and id(step) not in failed:
+                return True
+        return False
 
     def refused(self) -> set[int]:
         """Return the Python ids of the last statements that failed, perhaps without a lock.

@@ -46,7 +46,7 @@ from sqlstress.show.shown import LoadShown
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
-from sqlstress.user_work.failures_view import explained_errors, user_checks
+from sqlstress.user_work.failures_view import explained_errors, refused_upgrades, user_checks
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
 from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NEEDLESS_LOCK, NOTES_ONLY
@@ -469,7 +469,13 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None
     for reason, transactions in unexamined.items():
         yield Finding(sentences.not_rehearsed, why=reason, transactions=[*filter(None, transactions)])
-    suspicions = [suspicion for suspicion in first_suspicions(group).values() if suspicion.what in CODES]
+    refused = refused_upgrades(group)
+    suspicions = [
+        suspicion
+        for suspicion in first_suspicions(group).values()
+        if suspicion.what in CODES
+        and not (suspicion.what == DEFERRED and suspicion.traits.get("then_at") in refused)
+    ]
     suspicions.sort(key=lambda suspicion: suspicion.what in NOTES_ONLY)
     checks = [*user_checks(group)]
     failed = any(check.status == "failed" for check in checks)

@@ -42,12 +42,12 @@ from sqlstress.user_work.suspicions import (
     Suspicion,
 )
 from sqlstress.user_work.touched import (
+    condition_text,
     conditions,
     may_ignore,
     parse_change,
     parse_sets,
     searches_range,
-    condition_text,
 )
 from sqlstress.user_work.traced_statements import (
     DELETE,

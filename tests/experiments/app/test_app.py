@@ -728,4 +728,25 @@ def test_caught_error_loses_work_unless_it_is_of_a_checkpoint(
     text = HEAD + SWALLOWS.replace("STATEMENT", statement)
     report = measured(tmp_path, text, concurrency=1, ops=5)
     (finding,) = findings_of(report, "failed-statement")
-    assert ("The code caught all these errors" in finding.text) == is_work
+    assert (" 5 calls caught the error and committed nothing" in finding.text) == is_work
+
+
+REPEATS = """
+def work(c):
+    c.execute("PRAGMA busy_timeout = 0")
+    other = opened(os.environ["SQLSTRESS_DATABASE"])
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        c.execute("UPDATE t SET x = x + 1")
+    except sqlite3.OperationalError:
+        other.execute("ROLLBACK")
+        other.close()
+        c.execute("UPDATE t SET x = x + 1")
+transaction(work)
+"""
+
+
+def test_caught_error_loses_no_work_that_the_call_repeats(tmp_path: Path) -> None:
+    report = measured(tmp_path, HEAD + REPEATS, concurrency=1, ops=5)
+    (finding,) = findings_of(report, "failed-statement")
+    assert "All these calls repeated their work and committed it." in finding.text
