@@ -21,26 +21,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
-from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import (
     IN_MEMORY,
-    LEFT_OPEN,
-    NEVER,
     NO_EFFECT,
-    NOT_COMMITTED,
-    OPEN_STATEMENT,
-    REPEATED,
     SPLIT,
     UNCLOSED,
 )
+from sqlstress.user_work.after_calls import OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
-from sqlstress.user_work.callers import is_abandoned
 from sqlstress.user_work.connections import (
     attached_files,
     has_open_statement,
@@ -54,7 +48,6 @@ from sqlstress.user_work.connections import (
     written_schema,
 )
 from sqlstress.user_work.failures import (
-    MAX_KINDS,
     UNKNOWN_CALLER,
     Caller,
     FailureCounter,
@@ -62,6 +55,7 @@ from sqlstress.user_work.failures import (
     Kind,
     Line,
     TimedStep,
+    count_kind,
     is_in_memory,
     is_within,
     is_write,
@@ -76,8 +70,6 @@ from sqlstress.user_work.overlaps import ActiveCalls, Overlaps
 from sqlstress.user_work.recorded_classes import apsw_cursor, runs_statement, sqlite3_connection
 from sqlstress.user_work.source import PlainObservation
 
-LOOK_S = 0.05
-"""Minimum seconds between two searches for queries that stay open: their rows are not all fetched."""
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the numbers that PRAGMA synchronous returns."""
 MIN_UNCLOSED = 10
@@ -85,21 +77,9 @@ MIN_UNCLOSED = 10
 
 A pool of fixed size opens its connections in few calls.
 """
-MIN_NEVER = 100
-"""Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
 SLOW_SCAN_S = 0.005
 """Minimum time, in seconds, of a write for which the plan of SQLite is read."""
-LONG_OPEN_S = 0.2
-"""Minimum time, in seconds, for which a query stays open before it is recorded."""
-
-CONNECT = "@connect"
-"""Name of the function that left a transaction open which began before the first call."""
-TASKS, CLOSED = "tasks", "closed"
-"""Traits of LEFT_OPEN sightings: "yes" if tasks ran the transaction; if the connection was closed in it."""
-
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
-
-K = TypeVar("K")
 
 
 class UserLines(Protocol):
@@ -142,45 +122,13 @@ class FailedStatements:
         self.overlaps = Overlaps(lines)
         self._no_effect = Counter[tuple[str, str, Transaction]]()
         """Number of PRAGMAs that had no effect, by statement, line and transaction."""
-        self._left_open = Counter[tuple[str, Transaction, int, str]]()
-        """Number of calls that returned in an open transaction, or closed its connection (see CLOSED).
-
-        A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
-        TASKS, CLOSED or an empty text.
-        """
-        self._closed: list[tuple[float, Transaction]] = []
-        """Transactions in which a connection was closed, each with the time at which the call began."""
-        self._not_committed = Counter[str]()
-        self._never_committed = Counter[str]()
-        """Number of calls that returned in a transaction that the process never ended, by function."""
-        self._commits_later = False
-        """Whether a later call ever committed a transaction that a call left open, as batches do."""
-        self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
-        """Number of calls, and most refusals in a call, by function and by `_refused` key."""
-        self._refused = Counter[tuple[str, str]]()
-        """Refused writes of the current call that came after other work of the call.
-
-        A key has the line of the write, and the line of an earlier write that the call has committed; "" if
-        the transaction of the refused write had only read.
-        """
-        self._unfinished: list[tuple[History, TimedStep, str, str]] = []
-        """Refused writes of the current call in a transaction that had written before.
-
-        An item has the connection's history, the refused statement, its line, and the line of the other
-        write.
-        """
-        self._busy: dict[Kind, float] = {}
-        """End of the last failure with BUSY of each kind in the current call, as a time of `perf_counter`.
-
-        Only kinds of statements that begin, write or commit.
-        """
+        self._open_transactions = OpenTransactions()
+        self._open_queries = OpenQueries()
+        self._refused_writes = RefusedWrites(self.failures)
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
-        self._open_statements: dict[tuple[str, str], float] = {}
-        """Longest time for which a query stayed open, in seconds, by statement and line."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to databases in memory, by name and line."""
-        self._next_look_s = 0.0
         self._histories: list[History] = []
 
     def install(self) -> None:
@@ -207,7 +155,7 @@ class FailedStatements:
         if not is_in_memory(name):
             return
         line = self.lines.line(sys._getframe(2))
-        _count(self._in_memory, (name, self.line_text(line)))
+        count_kind(self._in_memory, (name, self.line_text(line)))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Replace the connection's class in the arguments of `sqlite3.connect` by our subclass of it.
@@ -345,14 +293,21 @@ class FailedStatements:
             )
 
         self.failures.add(kind, message, waited_s, examine)
-        if code & 0xFF == BUSY and statement_kind(sql) in ("begin", "write", "commit"):
-            self._busy[kind] = perf_counter()
-        if code & 0xFF in (BUSY, CONSTRAINT) and is_write(sql):
-            committed = "" if was_open else self._last_write(history, earlier)
-            if committed or (was_open and code & 0xFF == BUSY and not history.is_repeated()):
-                self._refused[kind.at, committed] += 1
-            if was_open and (write := self._last_write(history, transaction_steps(earlier))):
-                self._unfinished.append((history, history.steps[-1], kind.at, write))
+        if code & 0xFF in (BUSY, CONSTRAINT):
+            self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
+        """Return the lines of a committed and an uncommitted earlier write of the call.
+
+        `earlier` has the statements before the last one, which has failed. A line is empty if there is no
+        such write.
+        """
+        sql, was_open, *_ = history.steps[-1]
+        if not is_write(sql):
+            return "", ""
+        if was_open:
+            return "", self._last_write(history, transaction_steps(earlier))
+        return self._last_write(history, earlier), ""
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
         """Return the line of the last write of the current call that was not rolled back, if any.
@@ -402,7 +357,7 @@ class FailedStatements:
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect because it ran in a transaction."""
         line = self.lines.line(sys._getframe(2))
-        _count(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
+        count_kind(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
     def add_split(self, transaction: Transaction) -> None:
         """Record that `executescript` has committed an open transaction, as Python does before the script.
@@ -413,167 +368,47 @@ class FailedStatements:
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
             return
         line = self.lines.line(sys._getframe(2))
-        _count(self._splits, (self.line_text(line), transaction))
+        count_kind(self._splits, (self.line_text(line), transaction))
         self._looks_up = True
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
-        self._closed.append((self.costs.begun_s, transaction))
+        self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record the transactions that are open in this thread after a call of the user's function `call`.
 
-        `returned` is whether the call raised no exception. A transaction that was already open before the
-        call is attributed to the function that left it open first. At most every LOOK_S seconds, also search
-        for queries that stay open.
+        `returned` is whether the call raised no exception. At most every LOOK_S seconds, also search for
+        queries that stay open.
         """
-        for history, step, at, write in self._unfinished:
-            if history.end_after(step) == "commit":
-                self._refused[at, write] += 1
-        self._unfinished.clear()
-        if self._busy:
-            self._note_given_up(returned=returned)
-        if self._refused:
-            self._note_repeats(call, returned=returned)
-        if self._closed:
-            self._note_closed(call, returned=returned)
-        now_s = perf_counter()
-        if now_s >= self._next_look_s:
-            self._next_look_s = now_s + LOOK_S
-            self._look_for_open_statements(now_s)
-        for history in self._histories:
-            if is_in_transaction(history.connection()):
-                is_own = history.thread == get_ident()
-                if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
-                    self._leave_open(history, call, by_tasks=not is_own, returned=returned)
-            # If a statement is running, another thread may be ending the transaction.
-            elif history.opened_by and not runs_statement(history):
-                self._end(history, was_committed=history.last_end() == "commit")
-
-    def _note_given_up(self, *, returned: bool) -> None:
-        """Count a call that returned, and committed nothing after a statement had failed with BUSY."""
-        for kind, failed_s in self._busy.items():
-            if returned and not any(history.has_committed_since(failed_s) for history in self._histories):
-                self.failures.give_up(kind)
-        self._busy.clear()
-
-    def _note_repeats(self, call: str, *, returned: bool) -> None:
-        """Record a call that repeated its transaction after SQLite had refused a write in it.
-
-        A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
-        """
-        refused, self._refused = self._refused, Counter[tuple[str, str]]()
-        is_committed = returned and any(history.last_end() == "commit" for history in self._histories)
-        for (at, committed), count in refused.items():
-            calls, most = self._repeats.get((call, at, committed), (0, 0))
-            is_known = calls or len(self._repeats) < MAX_KINDS
-            if (committed or is_committed) and is_known:
-                self._repeats[call, at, committed] = calls + 1, max(most, count)
-
-    def _note_closed(self, call: str, *, returned: bool) -> None:
-        """Record the connections that a call closed in a transaction, unless the call has failed."""
-        for begun_s, transaction in self._closed:
-            if returned and begun_s == self.costs.begun_s:
-                _count(self._left_open, (call, transaction, 0, CLOSED))
-                self._looks_up = True
-        self._closed.clear()
-
-    def _leave_open(self, history: History, call: str, *, by_tasks: bool, returned: bool) -> None:
-        """Count a call that ended while a transaction was open on the connection with this history.
-
-        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
-        """
-        if not history.opened_by:
-            first = transaction_steps(history.steps)[:1]
-            is_earlier = not self._left_open and bool(first) and first[0][3] < self.costs.begun_s
-            history.opened_by = CONNECT if is_earlier else call
-            history.open_calls, history.open_wrote = 0, False
-            history.left_open = history.transaction()
-        history.open_wrote = history.open_wrote or history.transaction().wrote
-        history.open_calls += returned
-        ended_by = TASKS if by_tasks else ""
-        _count(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
-        self._looks_up = True
-
-    def _look_for_open_statements(self, now_s: float) -> None:
-        """Record the queries that stay open outside of a transaction, and so keep an old snapshot.
-
-        `now_s` is a time of `perf_counter`, in seconds.
-        """
-        for history in self._histories:
-            connection = history.connection()
-            is_idle = is_open(connection) and not is_in_transaction(connection)
-            is_ours = history.thread == get_ident()
-            if not (is_idle and is_ours) or has_open_statement(connection, history.is_shared) != "yes":
-                history.statement_open_s, history.open_queries = None, ()
-                continue
-            if history.statement_open_s is None:
-                history.statement_open_s = now_s
-            open_s = now_s - history.statement_open_s
-            if open_s >= LONG_OPEN_S:
-                if not history.open_queries:  # The search takes milliseconds, so it runs once per statement.
-                    history.open_queries = tuple(reading_steps(connection))
-                for sql, _, line, *_ in history.open_queries:
-                    kind = short_sql(sql), self.line_text(line)
-                    self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
-
-    def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that a call left open: count its calls if it was not committed."""
-        self._commits_later = self._commits_later or was_committed
-        if not was_committed:
-            self._not_committed[history.opened_by] += history.open_calls
-        history.opened_by = ""
+        self._refused_writes.end_call(call, self._histories, returned=returned)
+        self._open_queries.look(self._histories, self.line_text)
+        begun_s = self.costs.begun_s
+        if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
+            self._looks_up = True
 
     def records(self) -> list[PlainObservation]:
-        """Return all observations of this process, each kind with its count. Call it when the work is done.
-
-        A transaction that is still open counts as not committed if its COMMIT has failed. It also counts if
-        MIN_NEVER calls have returned in it, and the process never committed a transaction that a call left
-        open. Otherwise a later call might have committed it.
-        """
+        """Return all observations of this process, each kind with its count. Call it at the end."""
+        self._open_transactions.end_work(self._histories)
         for history in self._histories:
-            if history.opened_by and history.failed_commit():
-                self._end(history, was_committed=False)
-            elif history.opened_by and not history.is_uncommitted():
-                self._end(history, was_committed=True)
-        for history in self._histories:
-            is_lost = history.open_wrote and history.open_calls >= MIN_NEVER and not self._commits_later
-            if history.opened_by and is_lost:
-                self._never_committed[history.opened_by] += history.open_calls
-            history.opened_by = ""
             if not is_in_transaction(history.connection()):
                 history.end_transaction()
-        lost: Iterator[PlainObservation] = (
-            (NOT_COMMITTED, call, count, "", {}) for call, count in self._not_committed.items()
-        )
-        never: Iterator[PlainObservation] = (
-            (NOT_COMMITTED, call, count, "", {NEVER: "yes"}) for call, count in self._never_committed.items()
-        )
-        repeats: Iterator[PlainObservation] = (
-            (REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed})
-            for (call, at, committed), (count, most) in self._repeats.items()
-        )
-        statements: Iterator[PlainObservation] = (
-            (OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"})
-            for (sql, at), seconds in self._open_statements.items()
-        )
         memory: Iterator[PlainObservation] = (
             (IN_MEMORY, name, count, "", {"at": at}) for (name, at), count in self._in_memory.items()
         )
         return [
             *self.costs.records(),
             *self.failures.records(),
-            *self._open_records(),
+            *self._open_transactions.left_open(),
             *self._split_records(),
             *self._no_effect_records(),
             *self.overlaps.records(),
             *self.holds.records(),
             *self._other_sqlite(),
             *self._unclosed_records(),
-            *statements,
-            *lost,
-            *never,
-            *repeats,
+            *self._open_queries.records(),
+            *self._open_transactions.not_committed(),
+            *self._refused_writes.records(),
             *memory,
         ]
 
@@ -595,12 +430,6 @@ class FailedStatements:
         for (_, _, at), begun_s in calls.items():
             if len({*begun_s}) >= MIN_UNCLOSED:
                 yield UNCLOSED, at, 1, "", {"open": str(len(begun_s))}
-
-    def _open_records(self) -> Iterator[PlainObservation]:
-        for (call, transaction, code, ended_by), count in self._left_open.items():
-            ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
-            traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
-            yield LEFT_OPEN, call, count, "", traits
 
     def _no_effect_records(self) -> Iterator[PlainObservation]:
         for (sql, at, transaction), count in self._no_effect.items():
@@ -656,9 +485,3 @@ def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     schemas = [written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
     order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
     return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""
-
-
-def _count(counts: Counter[K], kind: K) -> None:
-    """Count an observation of this kind. After MAX_KINDS kinds, no further kind is counted."""
-    if kind in counts or len(counts) < MAX_KINDS:
-        counts[kind] += 1

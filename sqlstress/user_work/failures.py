@@ -6,7 +6,7 @@ Failures of a kind have the same result code, SQL text and line of code.
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from statistics import median
 from time import perf_counter_ns
@@ -63,6 +63,7 @@ The caller, the position that called the SQLite library, is None unless the stat
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
 """A `Step`, with the start and end of the statement, as times of `perf_counter` in seconds."""
+K = TypeVar("K")
 _S = TypeVar("_S", bound=Step | TimedStep)
 
 
@@ -192,6 +193,12 @@ class FailureCounter:
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
         ]
+
+
+def count_kind(counts: Counter[K], kind: K) -> None:
+    """Count an observation of this kind. After MAX_KINDS kinds, no further kind is counted."""
+    if kind in counts or len(counts) < MAX_KINDS:
+        counts[kind] += 1
 
 
 def is_within(window: Window | None) -> bool:

@@ -34,7 +34,8 @@ from sqlstress.user_work import (
     UNCLOSED,
     failed_statements,
 )
-from sqlstress.user_work.failed_statements import LONG_OPEN_S, MIN_NEVER, MIN_UNCLOSED, FailedStatements
+from sqlstress.user_work.after_calls import LONG_OPEN_S, MIN_NEVER
+from sqlstress.user_work.failed_statements import MIN_UNCLOSED, FailedStatements
 from sqlstress.user_work.failure_facts import HANDLER_MS, facts_of
 from sqlstress.user_work.failures import MAX_HISTORY, statement_kind, transaction_of
 from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite

@@ -1,0 +1,275 @@
+"""Records of open transactions, open queries and refused writes after each call of the user's code.
+
+A call is one call of a function of the user file. The history of a connection has its last statements. SQLite
+refuses a write with SQLITE_BUSY or because of a constraint: a call may then repeat its work, give it up, or
+keep half of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from time import perf_counter
+
+from sqlstress.sqlite_codes import BUSY
+from sqlstress.user_work import LEFT_OPEN, NEVER, NOT_COMMITTED, OPEN_STATEMENT, REPEATED
+from sqlstress.user_work.callers import is_abandoned
+from sqlstress.user_work.connections import has_open_statement, is_in_transaction, is_open, reading_steps
+from sqlstress.user_work.failures import (
+    MAX_KINDS,
+    Caller,
+    FailureCounter,
+    Kind,
+    TimedStep,
+    count_kind,
+    is_write,
+    short_sql,
+    statement_kind,
+    transaction_steps,
+)
+from sqlstress.user_work.history import History, Transaction
+from sqlstress.user_work.recorded_classes import runs_statement
+from sqlstress.user_work.source import PlainObservation
+
+MIN_NEVER = 100
+"""Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
+LOOK_S = 0.05
+"""Minimum seconds between two searches for queries that stay open: their rows are not all fetched."""
+LONG_OPEN_S = 0.2
+"""Minimum time, in seconds, for which a query stays open before it is recorded."""
+
+CONNECT = "@connect"
+"""Name of the function that left a transaction open which began before the first call."""
+TASKS, CLOSED = "tasks", "closed"
+"""Traits of LEFT_OPEN sightings: "yes" if tasks ran the transaction; if the connection was closed in it."""
+
+
+class OpenTransactions:
+    """Transactions that calls leave open, and transactions in which calls close the connection."""
+
+    def __init__(self) -> None:
+        self._left_open = Counter[tuple[str, Transaction, int, str]]()
+        """Number of calls that returned in an open transaction, or closed its connection.
+
+        A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
+        TASKS, CLOSED or an empty text.
+        """
+        self._closed: list[tuple[float, Transaction]] = []
+        """Transactions in which a connection was closed, each with the time at which the call began."""
+        self._not_committed = Counter[str]()
+        self._never_committed = Counter[str]()
+        """Number of calls that returned in a transaction that the process never ended, by function."""
+        self._commits_later = False
+        """Whether a later call ever committed a transaction that a call left open, as batches do."""
+
+    def add_closed(self, transaction: Transaction, begun_s: float) -> None:
+        """Record that a connection was closed in a transaction, in the call that began at `begun_s`."""
+        self._closed.append((begun_s, transaction))
+
+    def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
+        """Record the transactions that are open in this thread after a call of the function `call`.
+
+        Return whether there are any, or the call closed a connection in a transaction. `returned` is whether
+        the call raised no exception. A transaction that was already open before the call is attributed to the
+        function that left it open first. `begun_s` is the time at which the call began.
+        """
+        is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
+        for history in histories:
+            if is_in_transaction(history.connection()):
+                is_own = history.thread == get_ident()
+                if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
+                    self._leave_open(history, call, begun_s, by_tasks=not is_own, returned=returned)
+                    is_seen = True
+            # If a statement is running, another thread may be ending the transaction.
+            elif history.opened_by and not runs_statement(history):
+                self._end(history, was_committed=history.last_end() == "commit")
+        return is_seen
+
+    def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
+        """Record the connections that a call closed in a transaction, unless the call has failed."""
+        closed = [transaction for closed_s, transaction in self._closed if returned and closed_s == begun_s]
+        self._closed.clear()
+        for transaction in closed:
+            count_kind(self._left_open, (call, transaction, 0, CLOSED))
+        return bool(closed)
+
+    def _leave_open(
+        self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
+    ) -> None:
+        """Count a call that ended while a transaction was open on the connection with this history.
+
+        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
+        """
+        if not history.opened_by:
+            first = transaction_steps(history.steps)[:1]
+            is_earlier = not self._left_open and bool(first) and first[0][3] < begun_s
+            history.opened_by = CONNECT if is_earlier else call
+            history.open_calls, history.open_wrote = 0, False
+            history.left_open = history.transaction()
+        history.open_wrote = history.open_wrote or history.transaction().wrote
+        history.open_calls += returned
+        ended_by = TASKS if by_tasks else ""
+        count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
+
+    def _end(self, history: History, *, was_committed: bool) -> None:
+        """Handle the end of a transaction that a call left open: count its calls if it was not committed."""
+        self._commits_later = self._commits_later or was_committed
+        if not was_committed:
+            self._not_committed[history.opened_by] += history.open_calls
+        history.opened_by = ""
+
+    def end_work(self, histories: Sequence[History]) -> None:
+        """Handle the transactions that are open at the end of the work.
+
+        A transaction counts as not committed if its COMMIT has failed. It also counts if MIN_NEVER calls have
+        returned in it, and the process never committed a transaction that a call left open. Otherwise a later
+        call might have committed it.
+        """
+        for history in histories:
+            if history.opened_by and history.failed_commit():
+                self._end(history, was_committed=False)
+            elif history.opened_by and not history.is_uncommitted():
+                self._end(history, was_committed=True)
+        for history in histories:
+            is_lost = history.open_wrote and history.open_calls >= MIN_NEVER and not self._commits_later
+            if history.opened_by and is_lost:
+                self._never_committed[history.opened_by] += history.open_calls
+            history.opened_by = ""
+
+    def left_open(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each kind of transaction that calls left open, or closed."""
+        for (call, transaction, code, ended_by), count in self._left_open.items():
+            ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
+            traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
+            yield LEFT_OPEN, call, count, "", traits
+
+    def not_committed(self) -> Iterator[PlainObservation]:
+        """Yield the number of calls of each function whose transaction was never committed."""
+        for call, count in self._not_committed.items():
+            yield NOT_COMMITTED, call, count, "", {}
+        for call, count in self._never_committed.items():
+            yield NOT_COMMITTED, call, count, "", {NEVER: "yes"}
+
+
+class OpenQueries:
+    """Queries outside of a transaction that stay open, and so keep an old snapshot."""
+
+    def __init__(self) -> None:
+        self._open_statements: dict[tuple[str, str], float] = {}
+        """Longest time for which a query stayed open, in seconds, by statement and line."""
+        self._next_look_s = 0.0
+
+    def look(self, histories: Sequence[History], line_text: Callable[[Caller | None], str]) -> None:
+        """Record the open queries of this thread, at most every LOOK_S seconds.
+
+        `line_text` returns a position in code as text, such as "bank.py:27".
+        """
+        now_s = perf_counter()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + LOOK_S
+        for history in histories:
+            connection = history.connection()
+            is_idle = is_open(connection) and not is_in_transaction(connection)
+            is_ours = history.thread == get_ident()
+            if not (is_idle and is_ours) or has_open_statement(connection, history.is_shared) != "yes":
+                history.statement_open_s, history.open_queries = None, ()
+                continue
+            if history.statement_open_s is None:
+                history.statement_open_s = now_s
+            open_s = now_s - history.statement_open_s
+            if open_s >= LONG_OPEN_S:
+                if not history.open_queries:  # The search takes milliseconds, so it runs once per statement.
+                    history.open_queries = tuple(reading_steps(connection))
+                for sql, _, line, *_ in history.open_queries:
+                    kind = short_sql(sql), line_text(line)
+                    self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each query that stayed open, with its longest time."""
+        for (sql, at), seconds in self._open_statements.items():
+            yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+
+
+class RefusedWrites:
+    """Refused writes of the current call, and what all calls did after such a refusal."""
+
+    def __init__(self, failures: FailureCounter) -> None:
+        """`failures` counts the calls that gave up after a refusal."""
+        self._failures = failures
+        self._busy: dict[Kind, float] = {}
+        """End of the last failure with BUSY of each kind in the current call, as a time of `perf_counter`.
+
+        Only kinds of statements that begin, write or commit.
+        """
+        self._refused = Counter[tuple[str, str]]()
+        """Refused writes of the current call that came after other work of the call.
+
+        A key has the line of the write, and the line of an earlier write that the call has committed; "" if
+        the transaction of the refused write had only read.
+        """
+        self._unfinished: list[tuple[History, TimedStep, str, str]] = []
+        """Refused writes of the current call in a transaction that had written before.
+
+        An item has the connection's history, the refused statement, its line, and the line of the other
+        write.
+        """
+        self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
+        """Number of calls, and most refusals in a call, by function and by `_refused` key."""
+
+    def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
+        """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
+
+        `committed` and `uncommitted` are the lines of earlier writes of the call, in an earlier transaction
+        and in that of the statement; empty without such a write.
+        """
+        sql, was_open, *_ = history.steps[-1]
+        is_busy = kind.code & 0xFF == BUSY
+        if is_busy and statement_kind(sql) in ("begin", "write", "commit"):
+            self._busy[kind] = perf_counter()
+        if not is_write(sql):
+            return
+        if committed or (was_open and is_busy and not history.is_repeated()):
+            self._refused[kind.at, committed] += 1
+        if uncommitted:
+            self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
+
+    def end_call(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
+        """Record what a call of the function `call` did after its refusals.
+
+        `returned` is whether the call raised no exception.
+        """
+        for history, step, at, write in self._unfinished:
+            if history.end_after(step) == "commit":
+                self._refused[at, write] += 1
+        self._unfinished.clear()
+        if self._busy:
+            self._note_given_up(histories, returned=returned)
+        if self._refused:
+            self._note_repeats(call, histories, returned=returned)
+
+    def _note_given_up(self, histories: Sequence[History], *, returned: bool) -> None:
+        """Count a call that returned, and committed nothing after a statement had failed with BUSY."""
+        for kind, failed_s in self._busy.items():
+            if returned and not any(history.has_committed_since(failed_s) for history in histories):
+                self._failures.give_up(kind)
+        self._busy.clear()
+
+    def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
+        """Record a call that repeated its transaction after SQLite had refused a write in it.
+
+        A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
+        """
+        refused, self._refused = self._refused, Counter[tuple[str, str]]()
+        is_committed = returned and any(history.last_end() == "commit" for history in histories)
+        for (at, committed), count in refused.items():
+            calls, most = self._repeats.get((call, at, committed), (0, 0))
+            is_known = calls or len(self._repeats) < MAX_KINDS
+            if (committed or is_committed) and is_known:
+                self._repeats[call, at, committed] = calls + 1, max(most, count)
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each function and line with refused writes after other work."""
+        for (call, at, committed), (count, most) in self._repeats.items():
+            yield REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed}
