@@ -106,9 +106,8 @@ class Checks:
 
         function, started = self._functions[invariant.where], time.monotonic()
         names = end_parameters(function)
-        needs_query = not names or len(signature(function).parameters) > len(names)
         try:
-            function(*[query] * needs_query, **{name: arguments[name] for name in names})
+            result = function(*[query] * _takes_query(function), **{name: arguments[name] for name in names})
         except SystemExit as error:
             raise _not_run(invariant, "ends its process. Raise AssertionError instead") from error
         except OtherFileError as error:
@@ -116,12 +115,18 @@ class Checks:
         except Exception as error:
             if self._reader.answer(error):
                 raise
+            if isinstance(error, AttributeError) and error.obj is query:
+                raise _not_run(invariant, "uses its parameter as a connection. " + _QUERY_USE) from error
             text = error_message(error) if isinstance(error, AssertionError) else plainly(error)
             return CheckFailure(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
         # The timer interrupts only SQL. Time spent in Python can only be reported afterwards.
         if time.monotonic() - started > self._timeout_s:
             raise self._too_slow(invariant)
-        return None
+        if result is None or isinstance(result, bool):
+            return None if result is not False else CheckFailure(invariant.name, 1, ("it returned False",))
+        raise _not_run(
+            invariant, f"returned a {type(result).__name__}. Raise AssertionError, or return True or False"
+        )
 
     def _too_slow(self, invariant: Invariant) -> CheckNotRun:
         return _not_run(
@@ -161,6 +166,7 @@ def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
 
 NOTES, DATABASE = "notes", "database"
 """Names of parameters. A check with such a parameter runs only after all processes have ended."""
+_QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows.'
 
 
 def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -184,12 +190,32 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
         ) from error
     if not callable(function) or is_lazy(function):
         raise CheckNotRun(f"the check {where} checks nothing: it is async, or not a function.")
+    if text := _unknown_parameters(function):
+        raise CheckNotRun(f"the check {where} {text}")
     if end_parameters(function) and not invariant.at_end:
         raise CheckNotRun(
             f"the check {where} asks for notes or the database. Mark it with @check in the file of sqlstress "
             "app."
         )
     return function  # type: ignore[no-any-return]
+
+
+def _unknown_parameters(function: Callable[..., Any]) -> str:
+    """Return a text on a function that requires more than the parameters of a check; empty for a check."""
+    names = end_parameters(function)
+    try:
+        signature(function).bind(*(["query"] if _takes_query(function) else []), **dict.fromkeys(names))
+    except TypeError as error:
+        return f'cannot be called: {error}. {_QUERY_USE} Notes are a parameter `notes`: notes.of("kind").'
+    except ValueError:  # A function of a C extension may have no signature.
+        pass
+    return ""
+
+
+def _takes_query(function: Callable[..., Any]) -> bool:
+    """Return whether a check has a parameter for the function that runs SQL."""
+    names = end_parameters(function)
+    return not names or len(signature(function).parameters) > len(names)
 
 
 def _row_text(row: Row) -> str:

@@ -54,13 +54,37 @@ def test_function_that_raises_is_broken_with_its_message(
         "def holds(query): assert query('SELECT sum(x) FROM t WHERE x > ?', [0]) == [(10,)]\n"
         "def breaks(query): assert query('SELECT 1') == [], 'there is one'\n"
         "def raises(query): {}['a']\n"
+        "def is_true(query): return query('SELECT 1') == [(1,)]\n"
+        "def is_false(query): return query('SELECT 1') == []\n"
     )
     where = str(tmp_path / "c.py")
-    functions = [Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises")]
+    functions = [
+        Invariant(name, f"{where}:{name}") for name in ("holds", "breaks", "raises", "is_true", "is_false")
+    ]
     assert broken(driver, connection, *functions) == [
         CheckFailure("breaks", 1, ("there is one",)),
         CheckFailure("raises", 1, ("KeyError: 'a'",)),
+        CheckFailure("is_false", 1, ("it returned False",)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("def money(query): return query('SELECT 1')", r"money .* returned a list\. Raise AssertionError"),
+        (
+            "def money(c): return c.execute('SELECT 1')",
+            r'uses its parameter as a connection.* query\("SELECT',
+        ),
+        ("def money(c, seen): pass", r"cannot be called: missing a required argument: 'seen'.* notes\.of"),
+    ],
+)
+def test_function_with_another_interface_is_an_error(
+    driver: str, connection: Connection, tmp_path: Path, text: str, problem: str
+) -> None:
+    (tmp_path / "c.py").write_text(text)
+    with pytest.raises(CheckNotRun, match=problem):
+        broken(driver, connection, Invariant("money", f"{tmp_path / 'c.py'}:money"))
 
 
 @pytest.mark.parametrize(
