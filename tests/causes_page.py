@@ -16,6 +16,7 @@ _CONDITIONS = {
     ("waited", "at once"): "after 0 s",
     ("waited", "the timeout"): "after the timeout",
     ("timeout", "none"): "busy timeout 0",
+    ("timeout", "short"): "below 100 ms",
     ("timeout", "set"): "a busy timeout",
     ("statement", "journal_mode"): "at `PRAGMA journal_mode`",
     ("statement", "checkpoint"): "at a checkpoint",

@@ -26,8 +26,8 @@ class Facts:
 
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: about 0, or the busy timeout."""
-    timeout: Literal["none", "set"] | None = None
-    """Busy timeout in force; "none" if it is 0."""
+    timeout: Literal["none", "short", "set"] | None = None
+    """Busy timeout in force: "none" if it is 0, "short" if all of it was waited, and it is below 100 ms."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None
@@ -155,6 +155,13 @@ RULES: tuple[Rule, ...] = (
         "An idle connection of the same process held the lock: the process waited for itself.",
         "Write with that connection, or commit its transaction first; let threads queue before they begin to"
         " write. A longer timeout only waits longer.",
+    ),
+    Rule(
+        "short-timeout",
+        (5,),
+        Facts(waited="the timeout", timeout="short"),
+        "The busy timeout was below 100 ms, and other connections held the lock for so long.",
+        "Use several seconds: 5 for timeout= of Python's connect, 5000 for PRAGMA busy_timeout.",
     ),
     Rule(
         "held-longer",

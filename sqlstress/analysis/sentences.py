@@ -723,8 +723,15 @@ def pragma_without_effect(
     at: str | None = None,
     began: str | None = None,
     began_at: str | None = None,
+    write: str | None = None,
 ) -> str:
     where = f" ({at})" if at else ""
+    if write:
+        return (
+            f"{statement}{where} had no effect, {plural(count, 'time')}: each write of the call had "
+            f"committed by itself, first {write}. The connection is in autocommit mode, such as "
+            "isolation_level=None. Run BEGIN IMMEDIATE before the first write."
+        )
     begun = f" that {began}{f' at {began_at}' if began_at else ''} had begun" if began else ""
     return (
         f"{statement}{where} had no effect, {plural(count, 'time')}: it ran in a transaction{begun}, where "

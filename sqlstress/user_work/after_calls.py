@@ -245,15 +245,15 @@ class RefusedWrites:
                 self._refused[at, write] += 1
         self._unfinished.clear()
         if self._busy:
-            self._note_given_up(histories, returned=returned)
+            self._note_busy(histories, returned=returned)
         if self._refused:
             self._note_repeats(call, histories, returned=returned)
 
-    def _note_given_up(self, histories: Sequence[History], *, returned: bool) -> None:
-        """Count a call that returned, and committed nothing after a statement had failed with BUSY."""
-        for kind, failed_s in self._busy.items():
-            if returned and not any(history.has_committed_since(failed_s) for history in histories):
-                self._failures.give_up(kind)
+    def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
+        """Count a call that returned after statements had failed with BUSY, unless it raised."""
+        for kind, failed_s in self._busy.items() if returned else ():
+            is_repeated = any(history.has_committed_since(failed_s) for history in histories)
+            self._failures.end_call(kind, is_repeated=is_repeated)
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:

@@ -125,6 +125,8 @@ class FailedStatements:
         self._open_transactions = OpenTransactions()
         self._open_queries = OpenQueries()
         self._refused_writes = RefusedWrites(self.failures)
+        self._idle_ends = Counter[tuple[str, str, str]]()
+        """Number of commits and rollbacks without a transaction, by statement, line and earlier write."""
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._in_memory = Counter[tuple[str, str]]()
@@ -359,6 +361,16 @@ class FailedStatements:
         line = self.lines.line(sys._getframe(2))
         count_kind(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
+    def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
+        """Record a commit or rollback that had no effect, unless a library called it.
+
+        `write` is the first write of the call, which has committed by itself.
+        """
+        if at := self.line_text((frame.f_code, frame.f_lasti)):
+            sql, _, line, *_ = write
+            done = " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
+            count_kind(self._idle_ends, (statement, at, done))
+
     def add_split(self, transaction: Transaction) -> None:
         """Record that `executescript` has committed an open transaction, as Python does before the script.
 
@@ -435,6 +447,8 @@ class FailedStatements:
         for (sql, at, transaction), count in self._no_effect.items():
             traits = {"at": at, "began": transaction.began, "began_at": transaction.at}
             yield NO_EFFECT, sql, count, "", traits
+        for (sql, at, write), count in self._idle_ends.items():
+            yield NO_EFFECT, sql, count, "", {"at": at, "began": "", "began_at": "", "write": write}
 
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():

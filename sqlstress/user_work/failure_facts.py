@@ -13,6 +13,8 @@ from sqlstress.sqlite_codes import name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
 """Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
+SHORT_MS = 100
+"""Busy timeout in ms below which a timeout is the cause of a failure."""
 HANDLER_MS = 50
 """Minimum duration in ms of a failure by which it shows a busy handler, if the busy timeout is 0.
 
@@ -30,9 +32,11 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
     yes_or_no = {"yes": True, "no": False}
     if timeout_ms == 0 and waited_ms >= HANDLER_MS:
         timeout_ms = round(waited_ms)
+    waited = _wait(waited_ms, timeout_ms)
+    is_short = waited == "the timeout" and (timeout_ms or 0) < SHORT_MS
     return Facts(
-        waited=_wait(waited_ms, timeout_ms),
-        timeout=None if timeout_ms is None else "set" if timeout_ms else "none",
+        waited=waited,
+        timeout=None if timeout_ms is None else "short" if is_short else "set" if timeout_ms else "none",
         statement=traits["statement"] or None,  # type: ignore[arg-type]
         transaction=traits["transaction"] or None,  # type: ignore[arg-type]
         journal=None if not journal else "wal" if journal == "wal" else "rollback",

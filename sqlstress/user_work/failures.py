@@ -123,8 +123,11 @@ class Occurrences:
         self.count = 0
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
-        self.given_up = 0
-        """Number of calls of the user's code that met such a failure, and returned without a later commit."""
+        self.given_up = self.repeated = 0
+        """Numbers of calls of the user's code that met such a failure and returned.
+
+        `repeated` counts the calls that committed something after the failure, and `given_up` the others.
+        """
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -137,7 +140,7 @@ class Occurrences:
         """Return the most frequent facts of these failures, as text by name.
 
         The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures, and
-        `given_up`.
+        the numbers of calls `given_up` and `repeated_calls`.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # These facts are taken from any failure that has them. While two transactions wait for each other,
@@ -152,6 +155,7 @@ class Occurrences:
             "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
             "longest_ms": f"{self.longest_s * 1000:.3g}",
             "given_up": str(self.given_up),
+            "repeated_calls": str(self.repeated),
             **commonest._replace(**rare)._asdict(),
         }
 
@@ -182,10 +186,14 @@ class FailureCounter:
             facts = examine()
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
-    def give_up(self, kind: Kind) -> None:
-        """Count a call that met a failure of this kind, and returned without a later commit."""
+    def end_call(self, kind: Kind, *, is_repeated: bool) -> None:
+        """Count a call that met a failure of this kind, and returned.
+
+        `is_repeated` is whether the call committed something after the failure.
+        """
         if occurrences := self._kinds.get(kind):
-            occurrences.given_up += 1
+            occurrences.repeated += is_repeated
+            occurrences.given_up += not is_repeated
 
     def records(self) -> list[PlainObservation]:
         """Return each kind of failures with its count, first error message and most frequent facts."""

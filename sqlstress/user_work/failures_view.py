@@ -77,8 +77,9 @@ class Failure(NamedTuple):
     """Median duration of the failures in ms, of the worker with the most failures."""
     longest_ms: float
     """Duration of the longest failure in ms, of all workers."""
-    given_up: int | None
-    """Number of calls that met the failure and returned without a later commit; None if not recorded."""
+    given_up: int
+    repeated: int
+    """Numbers of calls that met the failure and returned, without and with a later commit."""
     timeout_ms: int | None
     held_since: str
     """Statement that began the transaction which held the write lock.
@@ -142,7 +143,8 @@ def failure_of(sighting: Sighting) -> Failure:
         sighting.count,
         waited_ms,
         longest_ms,
-        int(traits["given_up"]) if "given_up" in traits else None,
+        int(traits.get("given_up", 0)),
+        int(traits.get("repeated_calls", 0)),
         timeout_ms,
         traits.get("held_since", ""),
         traits.get("reader", ""),
@@ -159,11 +161,11 @@ def _merged(failures: Sequence[Failure]) -> Failure:
         if failure.lock_order and not largest.lock_order:
             largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
         largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
-    counts = [failure.given_up for failure in failures if failure.given_up is not None]
     return largest._replace(
         times=sum(failure.times for failure in failures),
         longest_ms=longest_ms,
-        given_up=sum(counts) if counts else None,
+        given_up=sum(failure.given_up for failure in failures),
+        repeated=sum(failure.repeated for failure in failures),
     )
 
 
@@ -264,21 +266,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
     """Return the facts on the calls of the user's code that met failures with BUSY, for the sentence.
 
-    `raised` has the errors with which calls ended. Empty unless statements that write have failed.
+    `raised` has the errors with which calls ended.
     """
     failures = [failure for failure, _ in kinds]
-    if not all(map(_is_refused_write, failures)):
-        return {}
-    given_up = sum(failure.given_up or 0 for failure in failures)
-    is_caught = not any(name(failure.code) in raised for failure in failures)
-    return {"given_up": given_up, "repeated": is_caught and not given_up}
-
-
-def _is_refused_write(failure: Failure) -> bool:
-    """Return whether a call of the user's code loses its work unless it repeats the refused statement."""
-    is_work = failure.facts.statement in ("begin", "write", "commit")
-    is_counted = bool(failure.at) and failure.given_up is not None
-    return is_counted and failure.code & 0xFF == BUSY and is_work
+    given_up = sum(failure.given_up for failure in failures)
+    is_raised = any(name(failure.code) in raised for failure in failures)
+    is_repeated = all(failure.repeated for failure in failures) and not is_raised and not given_up
+    return {"given_up": given_up, "repeated": is_repeated}
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
@@ -575,11 +569,16 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on PRAGMAs that had no effect because they ran in a transaction."""
+    """Yield findings on PRAGMAs in a transaction, and on commits and rollbacks without one."""
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, NO_EFFECT):
         kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
+    undone = {
+        seen.traits.get("write") for (sql, _), found in kinds.items() for seen in found if sql == "ROLLBACK"
+    }
     for (sql, at), found in list(kinds.items())[:MAX_CAUSES]:
+        if sql == "COMMIT" and found[0].traits.get("write") in undone:
+            continue
         yield Finding(
             sentences.pragma_without_effect,
             statement=shortened(sql, 60),
@@ -587,6 +586,7 @@ def no_effect_findings(group: Group) -> Iterator[Finding]:
             count=sum(sighting.count for sighting in found),
             began=found[0].traits["began"],
             began_at=found[0].traits["began_at"] or None,
+            write=found[0].traits.get("write"),
         )
 
 

@@ -37,6 +37,7 @@ from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
 """Pattern of PRAGMAs that SQLite ignores, without an error, while a transaction is open."""
+_ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Names of the functions by which a library, such as SQLAlchemy, closes a connection or a session."""
@@ -90,6 +91,9 @@ class FactCollector(Protocol):
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect, because `transaction` was open."""
+
+    def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
+        """Record a commit or rollback in `frame` without effect, and the call's first write before it."""
 
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed an open transaction before its end."""
@@ -230,6 +234,23 @@ class History:
                 self.note_close(connection)
                 return
             frame = frame.f_back
+
+    def note_idle_end(self, statement: str, frame: FrameType) -> None:
+        """Record a commit or rollback for which no transaction is open, after writes in autocommit mode.
+
+        A commit counts after two writes of the current call, which were meant as a transaction. `frame` is
+        that of the caller.
+        """
+        failed = {id(step) for _, step in self._failed}
+        writes = []
+        for step in reversed(self.steps):
+            sql, was_open, _, begun, _ = step
+            if begun < self.recorder.costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
+                break
+            if not was_open and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
+                writes.append(step)
+        if len(writes) >= (1 if statement == "ROLLBACK" else 2):
+            self.recorder.add_idle_end(statement, frame, writes[-1])
 
     def end_transaction(self) -> None:
         """Report the last transaction, which has ended, if its hold of the write lock was long."""

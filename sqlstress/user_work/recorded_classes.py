@@ -37,6 +37,8 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         """Call `call`, a method that ends a transaction, and record it as the statement `statement`."""
         history, begun = connection._sqlstress, perf_counter()
         caller = history.begin(connection, begun)
+        if caller is not None:
+            history.note_idle_end(statement, sys._getframe(2))
         try:
             result = call(connection, *args)
         except sqlite3.Error as error:

@@ -97,6 +97,12 @@ def held_longer(file: Path) -> None:
         this.execute(INSERT)
 
 
+def short_timeout(file: Path) -> None:
+    with other_process(HOLD_WRITE_LOCK, file), open_file(file) as this, refused:
+        this.execute("PRAGMA busy_timeout = 5")
+        this.execute(INSERT)
+
+
 def lock_order(file: Path) -> None:
     second = file.with_name("second.db")
     with open_file(second) as connection:
@@ -280,6 +286,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "open-cursor": open_cursor,
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
+    "short-timeout": short_timeout,
     "held-longer": held_longer,
     "lock-order": lock_order,
     "exclusive-mode": exclusive_mode,

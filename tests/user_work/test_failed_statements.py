@@ -702,6 +702,48 @@ def test_pragma_before_a_transaction_is_not_recorded(file: Path, recorder: Faile
     assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
 
 
+# COMMIT and ROLLBACK in autocommit mode.
+
+
+def add_two(connection: Any, end: str) -> None:
+    connection.execute("INSERT INTO t VALUES (1)")
+    connection.execute("SELECT x FROM t").fetchall()
+    connection.execute("INSERT INTO t VALUES (2)")
+    getattr(connection, end)()
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+@pytest.mark.parametrize("mode", [None, "", "IMMEDIATE"])
+def test_end_without_a_transaction_is_recorded(
+    file: Path, recorder: FailedStatements, end: str, mode: Any
+) -> None:
+    with closing(sqlite3.connect(file, isolation_level=mode)) as connection:
+        add_two(connection, end)
+        getattr(connection, end)()
+    records = [record for record in recorder.records() if record[0] == NO_EFFECT]
+    assert [record[1] for record in records] == [end.upper()] * (mode is None)
+    for _, _, _, _, traits in records:
+        first = add_two.__code__.co_firstlineno + 1
+        assert traits["at"] == f"{Path(__file__).name}:{first + 3}"
+        assert traits["write"] == f"INSERT INTO t VALUES (N) ({Path(__file__).name}:{first})"
+
+
+def test_end_of_a_single_write_or_in_a_block_is_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.commit()
+        with connection:
+            connection.execute("INSERT INTO t VALUES (1)")
+            connection.execute("INSERT INTO t VALUES (2)")
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("INSERT INTO t VALUES (2)")
+        connection.execute("COMMIT")
+        connection.commit()
+    (record,) = [record for record in recorder.records() if record[0] == NO_EFFECT]
+    assert record[1:3] == ("COMMIT", 1)
+
+
 # A write of a temporary table takes no lock of the file.
 
 
