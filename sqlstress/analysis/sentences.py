@@ -1191,8 +1191,16 @@ def long_hold(
     outside: float,
     at: str | None = None,
     began_at: str | None = None,
+    work: str = "",
 ) -> str:
     where = f" ({at})" if at else f" (transaction begun at {began_at})" if began_at else ""
+    if work:
+        scan = f" Its plan has {work}." if work.startswith("SCAN") else ""
+        return (
+            f"{statement}{where} kept the write lock while SQLite computed for up to "
+            f"{format_duration(seconds)} ({plural(count, 'time')}).{scan} No other connection could write "
+            "meanwhile: create an index, or change fewer rows at once."
+        )
     return (
         f"{statement}{where} held the write lock for up to {format_duration(seconds)} "
         f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite. No other connection could "

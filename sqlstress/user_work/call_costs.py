@@ -117,12 +117,20 @@ class LongHolds:
     def __init__(self) -> None:
         self._began_s = perf_counter()
         self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
+        self._slow: dict[tuple[str, str, str], list[float]] = {}
+        """CPU times of slow writes in seconds, by statement, line, and table scan in the plan, if any."""
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
         """Add a long hold. `at` is the line of its statement; line `began_at` began the transaction."""
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
+
+    def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
+        """Add a write that used `seconds` of CPU time. `scan` is a table scan in its plan, or empty."""
+        kind = (short_sql(sql), at, scan)
+        if kind in self._slow or len(self._slow) < MAX_KINDS:
+            self._slow.setdefault(kind, []).append(seconds)
 
     def records(self) -> list[PlainObservation]:
         """Return an observation for each kind of hold: number, longest hold, time outside of SQLite."""
@@ -138,4 +146,14 @@ class LongHolds:
                 "share": f"{outside_s / elapsed_s:.3g}",
             }
             records.append((LONG_HOLD, sql, len(holds), "", traits))
+        for (sql, at, scan), seconds in self._slow.items():
+            traits = {
+                "at": at,
+                "began_at": "",
+                "seconds": f"{max(seconds):.3g}",
+                "outside": "0",
+                "share": f"{sum(seconds) / elapsed_s:.3g}",
+                "work": scan or "much work",
+            }
+            records.append((LONG_HOLD, sql, len(seconds), "", traits))
         return records

@@ -356,6 +356,12 @@ class FailedStatements:
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self._looks_up = True
 
+    def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
+        """Record a write that used `cpu_s` seconds of CPU time, while it had the write lock."""
+        sql, _, at, *_ = step
+        self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
+        self._looks_up = True
+
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect because it ran in a transaction."""
         line = self.lines.line(sys._getframe(2))
@@ -475,13 +481,16 @@ def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: s
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
         return ""
+    scan = _scan(connection, sql)
+    return f"{scan}, {max(times_s) * 1000:.0f} ms" if scan else ""
+
+
+def _scan(connection: Any, sql: str) -> str:
+    """Return the first full scan of a table in the plan of a statement, such as "SCAN t"; empty if none."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
-        scans = [
-            str(row[-1]) for row in plan if str(row[-1]).startswith("SCAN") and "INDEX" not in str(row[-1])
-        ]
-        if scans:
-            return f"{scans[0]}, {max(times_s) * 1000:.0f} ms"
+        details = (str(row[-1]) for row in plan)
+        return next((text for text in details if text.startswith("SCAN") and "INDEX" not in text), "")
     return ""
 
 

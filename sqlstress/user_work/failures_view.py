@@ -450,19 +450,19 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions that held the write lock for long, mostly outside of SQLite.
+    """Yield findings on slow writes, and on transactions that held the write lock mostly outside of SQLite.
 
     A single hold may be an accident of a busy machine, so it is left out.
     """
-    kinds: dict[str, list[Sighting]] = {}
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):
-        kinds.setdefault(sighting.what, []).append(sighting)
-    for sql, found in list(kinds.items())[:MAX_CAUSES]:
+        kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)
+    for (sql, work), found in list(kinds.items())[:MAX_CAUSES]:
         longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
         count = sum(sighting.count for sighting in found)
         share = max(float(sighting.traits["share"]) for sighting in found)
         outside = float(longest.traits["outside"])
-        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or outside < MIN_OUTSIDE:
+        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
             continue
         known = {
             name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
@@ -476,6 +476,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             outside=outside,
             at=known["at"],
             began_at=known["began_at"],
+            work=work,
         )
 
 

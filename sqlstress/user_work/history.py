@@ -11,8 +11,10 @@ import re
 import sqlite3
 import sys
 from collections import deque
+from collections.abc import Sequence
+from itertools import pairwise
 from threading import get_ident
-from time import perf_counter
+from time import perf_counter, thread_time
 from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
@@ -89,6 +91,9 @@ class FactCollector(Protocol):
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
         """Record a long hold of the write lock. `first` is the first statement of its transaction."""
 
+    def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
+        """Record a write that used `cpu_s` seconds of CPU time, while it had the write lock."""
+
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect, because `transaction` was open."""
 
@@ -144,8 +149,8 @@ class History:
         self.is_new = True
         """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
-        self._began_s = 0.0
-        """Time of `perf_counter` when the last statement outside of a transaction began, in seconds."""
+        self._began_s = self._began_cpu_s = 0.0
+        """Begin of the last statement outside of a transaction, by `perf_counter` and by `thread_time`."""
         self._changed_rows = 0
         """Number of rows that the connection had changed when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
@@ -170,7 +175,7 @@ class History:
             return None
         if self._last_was_long():
             self.end_transaction()
-        self._began_s = begun
+        self._began_s, self._began_cpu_s = begun, thread_time()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # The last transaction has changed rows.
             self.recorder.costs.commits += 1
@@ -253,14 +258,32 @@ class History:
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
     def end_transaction(self) -> None:
-        """Report the last transaction, which has ended, if its hold of the write lock was long."""
-        steps = transaction_steps(self.steps)
-        if self.is_shared or not self._last_was_long() or not steps[-1][1]:
+        """Report a long hold of the write lock, or a slow write, in the last transaction, which has ended."""
+        if self.is_shared or not self._last_was_long():
             return
-        hold = hold_of(steps, self.refused())
-        if hold and hold.seconds >= LONG_HOLD_S:
-            self.recorder.add_hold(hold, steps[0])
+        steps = transaction_steps(self.steps)
+        self._report_slow_write(steps)
+        if steps[-1][1]:
+            hold = hold_of(steps, self.refused())
+            if hold and hold.seconds >= LONG_HOLD_S:
+                self.recorder.add_hold(hold, steps[0])
         self._began_s = steps[-1][4]
+
+    def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
+        """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.
+
+        A write that waits for the lock uses almost no CPU time. The CPU time of the write is at least that of
+        the thread since the begin of the transaction, without the time outside of statements.
+        """
+        refused = self.refused()
+        writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]
+        slow = max(writes, key=lambda step: step[4] - step[3], default=None)
+        if not slow or slow[4] - slow[3] < LONG_HOLD_S or get_ident() != self.thread:
+            return
+        outside_s = perf_counter() - steps[-1][4] + sum(then[3] - step[4] for step, then in pairwise(steps))
+        cpu_s = thread_time() - self._began_cpu_s - outside_s
+        if cpu_s >= LONG_HOLD_S:
+            self.recorder.add_slow_write(self, slow, cpu_s)
 
     def _last_was_long(self) -> bool:
         """Return whether the last transaction or statement took LONG_HOLD_S or longer."""

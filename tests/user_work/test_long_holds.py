@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -81,6 +82,39 @@ def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: Fail
         time.sleep(2 * LONG_HOLD_S)
         connection.execute(INSERT)
     assert holds(recorder) == []
+
+
+SLOW = """
+UPDATE t SET x = (
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT count(*) FROM n
+)
+"""
+
+
+@pytest.mark.parametrize("begin", ["", "BEGIN"])
+def test_slow_write_is_recorded_with_its_line_and_scan(
+    file: Path, recorder: FailedStatements, begin: str
+) -> None:
+    with open_file(file) as connection:
+        connection.execute(begin)
+        connection.execute(SLOW)
+        line = sys._getframe().f_lineno - 1
+        connection.execute("COMMIT" * bool(begin))
+        connection.execute("SELECT 1")
+    ((sql, count, traits),) = [hold for hold in holds(recorder) if "work" in hold[2]]
+    assert (sql[:8], count, traits["work"]) == ("UPDATE t", 1, "SCAN t")
+    assert traits["at"] == ("" if begin else f"{Path(__file__).name}:{line}")
+
+
+def test_write_that_waited_is_not_recorded_as_slow(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file, check_same_thread=False) as other, open_file(file, timeout=60) as connection:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(3 * LONG_HOLD_S, other.rollback)
+        timer.start()
+        connection.execute(INSERT)
+        connection.execute("SELECT 1")
+        timer.join()
+    assert [hold for hold in holds(recorder) if "work" in hold[2]] == []
 
 
 def test_time_of_statements_is_not_outside_of_sqlite() -> None:
