@@ -510,6 +510,7 @@ def suspicion(
     held: bool = False,
     effect: str = "",
     late: bool = False,
+    kept: str = "",
 ) -> str:
     """Name a suspected fault. `late`: Python's sqlite3 began the transaction just before the write."""
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
@@ -517,7 +518,7 @@ def suspicion(
     use = f": {_step(first)}" if first.statement else ""
     text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
     begins = " Python's sqlite3 begins a transaction at the first write, so the SELECT is outside." * late
-    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use) + begins
+    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use, kept=kept) + begins
 
 
 _SUSPICIONS = {
@@ -525,6 +526,11 @@ _SUSPICIONS = {
         "{cause} of a lost update: {name} reads {table} outside of the transaction that writes it. {steps} "
         "Another process can write in between. Read after BEGIN IMMEDIATE, or let one statement read and "
         "write."
+    ),
+    "whole-row": (
+        "{cause} of a lost update: {name} changes a row of {table}, and writes back other columns as it has "
+        "read them: {kept}. {steps} Another process can change these in between. Write only the changed "
+        "columns, such as save(only=[...]), or read after BEGIN IMMEDIATE."
     ),
     "double-insert": (
         "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
@@ -1255,6 +1261,15 @@ def unclosed(*, count: int, at: str | None = None) -> str:
         f"A thread had {plural(count, 'connection')}{opened} open at the end: calls open connections and do "
         "not close them. Each takes up to 3 file descriptors, until opening a file fails. Close a "
         "connection, or give it back, on every path: also before an early return, and after an exception."
+    )
+
+
+@causal
+def schema_change(*, statement: str, message: str, at: str | None = None) -> str:
+    return (
+        f"{statement}{f' ({at})' if at else ''} changed the schema in a transaction of its own. Before the "
+        f'next statement, other processes saw a half change: "{message}". Python begins no transaction '
+        "before CREATE, DROP or ALTER: BEGIN IMMEDIATE first, or use DELETE and INSERT instead."
     )
 
 

@@ -30,6 +30,7 @@ from sqlstress.target import OTHER_SQLITE
 from sqlstress.user_work import (
     IN_MEMORY,
     NO_EFFECT,
+    SCHEMA_CHANGE,
     SPLIT,
     UNCLOSED,
 )
@@ -127,6 +128,8 @@ class FailedStatements:
         self._refused_writes = RefusedWrites(self.failures)
         self._idle_ends = Counter[tuple[str, str, str]]()
         """Number of commits and rollbacks without a transaction, by statement, line and earlier write."""
+        self._schema_changes = Counter[tuple[str, str]]()
+        """Number of changes of the schema outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, Transaction]]()
         """Number of open transactions that `executescript` committed, by line of the call and transaction."""
         self._in_memory = Counter[tuple[str, str]]()
@@ -377,6 +380,12 @@ class FailedStatements:
             done = " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
             count_kind(self._idle_ends, (statement, at, done))
 
+    def add_schema_change(self, step: TimedStep) -> None:
+        """Record a statement outside of a transaction that changed the schema, unless no call has begun."""
+        sql, _, at, *_ = step
+        if self.costs.begun_s:
+            count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
+
     def add_split(self, transaction: Transaction) -> None:
         """Record that `executescript` has committed an open transaction, as Python does before the script.
 
@@ -419,6 +428,7 @@ class FailedStatements:
             *self.failures.records(),
             *self._open_transactions.left_open(),
             *self._split_records(),
+            *self._schema_records(),
             *self._no_effect_records(),
             *self.overlaps.records(),
             *self.holds.records(),
@@ -456,6 +466,10 @@ class FailedStatements:
         for (sql, at, write), count in self._idle_ends.items():
             yield NO_EFFECT, sql, count, "", {"at": at, "began": "", "began_at": "", "write": write}
 
+    def _schema_records(self) -> Iterator[PlainObservation]:
+        for (sql, at), count in self._schema_changes.items():
+            yield SCHEMA_CHANGE, sql, count, "", {"at": at}
+
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():
             yield SPLIT, at, count, "", transaction._asdict()
@@ -486,7 +500,7 @@ def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: s
 
 
 def _scan(connection: Any, sql: str) -> str:
-    """Return the first full scan of a table in the plan of a statement, such as "SCAN t"; empty if none."""
+    """Return the first scan of a whole table in a plan, such as "SCAN t"; empty if there is none."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
         details = (str(row[-1]) for row in plan)

@@ -6,6 +6,7 @@ concluded from the facts of failures by a named rule of `analysis.causes`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -38,6 +39,7 @@ from sqlstress.user_work import (
     OPEN_STATEMENT,
     OVERLAP,
     REPEATED,
+    SCHEMA_CHANGE,
     SPLIT,
     SUSPICION,
     UNCLOSED,
@@ -50,6 +52,7 @@ MAX_ROWS = 5
 """Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
 """Names of rules, each with the name of another rule whose cause has the same cure."""
+_MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
 MAX_CAUSES = 3
 """Maximum number of findings of each function here, such as causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
@@ -513,6 +516,20 @@ def split_findings(group: Group) -> Iterator[Finding]:
             at=at,
             count=sum(sighting.count for sighting in found),
             began_at=lines[0] if lines else None,
+        )
+
+
+def schema_change_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on a change of the schema outside of a transaction, if statements failed by it."""
+    messages = [failure.message for failure in failures_of(group) if failure.code == ERROR]
+    broken = [message for message in messages if _MISSING_OBJECT.search(message)]
+    changes = [*sightings(group, SCHEMA_CHANGE)] if broken else []
+    for change in changes[:1]:
+        yield Finding(
+            sentences.schema_change,
+            statement=shortened(change.what, 60),
+            at=change.traits["at"] or None,
+            message=broken[0],
         )
 
 

@@ -39,6 +39,7 @@ from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
 """Pattern of PRAGMAs that SQLite ignores, without an error, while a transaction is open."""
+_CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE)
 _ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
 _CLOSING = ("close", "__exit__", "__aexit__")
@@ -99,6 +100,9 @@ class FactCollector(Protocol):
 
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
         """Record a commit or rollback in `frame` without effect, and the call's first write before it."""
+
+    def add_schema_change(self, step: TimedStep) -> None:
+        """Record a statement outside of a transaction that changed the schema."""
 
     def add_split(self, transaction: Transaction) -> None:
         """Record that executescript has committed an open transaction before its end."""
@@ -192,6 +196,8 @@ class History:
             self._end_first(sql, ended - begun)
         if not was_open:
             cursor._sqlstress_step = step
+            if _CHANGES_SCHEMA.match(sql) and not is_in_transaction(self.connection()):
+                self.recorder.add_schema_change(step)
             if is_checkpoint(sql):
                 self._note_checkpoint(cursor, ended - begun)
 

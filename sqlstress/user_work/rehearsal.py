@@ -345,6 +345,7 @@ def sightings(
                 "then": _line(suspicion.then.sql),
                 "then_at": suspicion.then.at,
                 "effect": suspicion.effect,
+                "kept": ", ".join(suspicion.kept_columns),
                 **({"late": "yes"} if suspicion.begins_late else {}),
             },
         )

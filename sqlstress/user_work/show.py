@@ -491,6 +491,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
             table=_trait(suspicion, "table"),
             effect=_trait(suspicion, "effect"),
             late=_trait(suspicion, "late") == "yes",
+            kept=_trait(suspicion, "kept"),
             first=first,
             then=then,
             failed=failed,

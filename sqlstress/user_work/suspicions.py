@@ -78,14 +78,16 @@ UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
 """Kinds of suspicions that need several calls of a transaction: see program_races."""
 
+WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 CLAIM, USE = "double-claim", "double-use"
 """Effects of the race of a STALE suspicion, other than a lost update.
 
-DOUBLE_INSERT: two processes insert a row, after both have found none. RANGE_INSERT: they have searched for a
-range, so that no unique key can refuse the second row. OLD_INSERT: the inserted row depends on
-old data, such as a count. CLAIM: two processes take a row that both have found by its state. USE: two
-processes use a row, and both delete it afterwards.
+WHOLE_ROW: an UPDATE also sets columns of the query to the values that it has read. DOUBLE_INSERT: two
+processes insert a row, after both have found none. RANGE_INSERT: they have searched for a range, so that no
+unique key can refuse the second row. OLD_INSERT: the inserted row depends on old data, such as a count.
+CLAIM: two processes take a row that both have found by its state. USE: two processes use a row, and both
+delete it afterwards.
 """
 
 LOST_DATA = (
@@ -145,9 +147,20 @@ class Suspicion(NamedTuple):
             return RANGE_INSERT if searches_range(self.first.sql) else DOUBLE_INSERT
         if write.kind == DELETE:
             return USE
+        if self.kept_columns:
+            return WHOLE_ROW
         _, _, where = self.first.sql.lower().partition("where")
         tested = {words[1] for words in _EQUALITY.finditer(where)}
         return CLAIM if tested & write.sets else ""
+
+    @property
+    def kept_columns(self) -> list[str]:
+        """Columns that an UPDATE sets to the values of the query, besides columns that it changes; sorted."""
+        write = self.then.write
+        if not write or not write.sets - write.kept - write.computed:
+            return []
+        read = self.first.reads.get(write.table, frozenset())
+        return sorted((write.sets & write.kept & read) - write.wheres - frozenset().union(*write.keys))
 
     @property
     def key(self) -> tuple[str, str, str, str]:

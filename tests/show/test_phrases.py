@@ -18,8 +18,12 @@ from sqlstress.statistics.units import plural
 every_sentence = pytest.mark.parametrize("code", sorted(all_sentences()))
 
 
-MOST_CODES = 140
+MOST_CODES = 150
 """A finding of a report needs a code only if a user can act on it, or would be misled without it."""
+
+
+PYTHON = re.compile(r"(?<!isolation_level=)None(?! was)|False")
+"""Pattern of Python's words, which belong in no sentence."""
 
 
 def test_number_of_codes_is_limited() -> None:
@@ -31,7 +35,9 @@ def test_sentence_with_samples_is_one_line(code: str) -> None:
     sentence = all_sentences()[code]
     for facts in variants_of(sentence):
         text = sentence(**facts)
-        assert text == " ".join(text.split()) and not re.search(r"None(?! was)|False", text)
+        assert text == " ".join(text.split()) and not re.search(
+            r"(?<!isolation_level=)None(?! was)|False", text
+        )
 
 
 @every_sentence
@@ -43,7 +49,9 @@ def test_sentence_leaves_out_missing_facts(code: str) -> None:
         if signature(sentence).parameters[name].default is signature(sentence).empty
     }
     text = sentence(**facts)
-    assert text.strip() == " ".join(text.split()) and not re.search(r"None(?! was)|False", text)
+    assert text.strip() == " ".join(text.split()) and not re.search(
+        r"(?<!isolation_level=)None(?! was)|False", text
+    )
 
 
 COUNTED = (

@@ -31,6 +31,7 @@ from sqlstress.user_work import (
     NOT_COMMITTED,
     OPEN_STATEMENT,
     REPEATED,
+    SCHEMA_CHANGE,
     UNCLOSED,
     failed_statements,
 )
@@ -700,6 +701,62 @@ def test_pragma_before_a_transaction_is_not_recorded(file: Path, recorder: Faile
         connection.execute("BEGIN")
         connection.execute("PRAGMA foreign_keys = ON")  # They are already on.
     assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
+
+
+# Changes of the schema.
+
+
+def test_schema_change_outside_of_a_transaction_is_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("CREATE TABLE before_the_call (x)")
+        recorder.costs.begin()
+        connection.execute("DROP TABLE t")
+        line = sys._getframe().f_lineno - 1
+        connection.execute("CREATE TEMP TABLE u (x)")
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("COMMIT")
+    (record,) = [record for record in recorder.records() if record[0] == SCHEMA_CHANGE]
+    assert record[1:] == ("DROP TABLE t", 1, "", {"at": f"{Path(__file__).name}:{line}"})
+
+
+REBUILDS = """
+import sqlite3
+from sqlstress import connect, setup, transaction
+
+@setup
+def make(database):
+    sqlite3.connect(database, isolation_level=None).execute("CREATE TABLE top AS SELECT 1")
+
+@connect
+def opened(database):
+    return [sqlite3.connect(database, isolation_level=None) for _ in range(2)]
+
+@transaction
+def rebuild(connections):
+    first, second = connections
+    first.execute("{begin}")
+    first.execute("DROP TABLE top")
+    try:
+        second.execute("SELECT * FROM {table}").fetchall()
+    except sqlite3.OperationalError:
+        pass
+    first.execute("CREATE TABLE top AS SELECT 1")
+    first.execute("{end}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "table", "is_named"),
+    [("", "", "top", True), ("", "", "sqlite_master", False), ("BEGIN", "COMMIT", "missing", False)],
+)
+def test_schema_change_that_breaks_other_statements_is_named(
+    tmp_path: Path, begin: str, end: str, table: str, *, is_named: bool
+) -> None:
+    text = REBUILDS.format(begin=begin, end=end, table=table)
+    report = measured(tmp_path, text, concurrency=1, ops=3)
+    found = [finding.text for finding in findings_of(report, "schema-change")]
+    assert [text[:28] for text in found] == ["DROP TABLE top (own.py:17) c"] * is_named
 
 
 # COMMIT and ROLLBACK in autocommit mode.

@@ -453,6 +453,7 @@ def book(db):
     ("isolation", "searched", "effect", "late"),
     [
         ("", "AND start < 5", "double-insert-in-range", True),
+        (", isolation_level='IMMEDIATE'", "AND start < 5", "double-insert-in-range", True),
         (", isolation_level=None", "AND start = 5", "double-insert", False),
     ],
 )
@@ -464,6 +465,27 @@ def test_cure_of_a_double_insert_fits_the_search_and_the_transaction(
     assert (finding.facts["effect"], finding.facts["late"]) == (effect, late)
     assert ("a UNIQUE index cannot refuse it" in finding.text) == (effect == "double-insert-in-range")
     assert ("begins a transaction at the first write" in finding.text) == late
+
+
+SAVES = """
+@transaction
+def points(db):
+    with db:
+        db.execute("UPDATE job SET points = points + 1 WHERE id = 7")
+
+@transaction
+def rename(db):
+    (points,) = db.execute("SELECT points FROM job WHERE id = 7").fetchone()
+    with db:
+        db.execute("UPDATE job SET name = ?, points = ? WHERE id = 7", (str(time.time()), points))
+"""
+
+
+def test_columns_that_an_update_writes_back_are_named(tmp_path: Path) -> None:
+    text = f"import time\n{RACE.partition('@transaction')[0]}{SAVES}"
+    (finding,) = findings_of(measured(tmp_path, text, concurrency=1, ops=9), "suspicion")
+    assert "writes back other columns as it has read them: points." in finding.text
+    assert finding.facts["transaction"] == "rename"
 
 
 def test_functions_in_the_same_frame_one_after_the_other_have_no_common_function() -> None:
