@@ -1,1 +1,1 @@
-"""Conclusions from reports: pure functions that take reports and return findings."""
+"""Conclusions from reports: functions that take reports and return findings (sentences with their facts)."""

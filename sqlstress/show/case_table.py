@@ -12,8 +12,8 @@ from statistics import median
 from typing import Any
 
 from sqlstress.analysis.answers import (
-    NO_DIFFERENCE,
-    TOLD_APART,
+    LEADERS_EQUAL,
+    ONE_LEADS,
     Side,
     Size,
     group_by_durability,
@@ -406,9 +406,9 @@ def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> T
     leading: dict[Size, list[str]] = {}
     for lead in leads(group):
         words = lead.verdict
-        if lead.verdict == TOLD_APART:
+        if lead.verdict == ONE_LEADS:
             words = lead.ahead[0]
-        elif lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
+        elif lead.verdict == LEADERS_EQUAL and len(lead.ahead) < len(lead.names):
             words = " = ".join(lead.ahead)
         leading.setdefault(size_of(lead.case), []).append(words)
 

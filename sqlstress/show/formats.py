@@ -33,9 +33,9 @@ def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
     """
 
     def render(*reports: Report) -> str:
-        from sqlstress.analysis.study_parts import called
+        from sqlstress.analysis.study_parts import first_study_label
 
-        if (kind := called(tuple(report for report in reports if not report.runs))) is not None:
+        if (kind := first_study_label(tuple(report for report in reports if not report.runs))) is not None:
             formats = ", ".join(DOCUMENTS)
             raise UsageError(f"{form} holds the figures of cases, and {kind} has none: use {formats}.")
         return _lazy(module, name)(*reports)

@@ -25,9 +25,9 @@ from sqlstress.analysis.highest_rate import (
     SHARES,
     TriedRate,
     answer_of,
-    broken,
-    enough,
+    faults_of,
     latency_at,
+    min_operations,
     promise_clause,
     skip_reason,
     tried_rates,
@@ -450,7 +450,7 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
     """Return the median over the windows of a percentile, in ms; None for too few operations."""
     ns = attempt.typical(name)
-    return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
+    return None if ns is None or attempt.fewest < min_operations([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
@@ -462,7 +462,7 @@ def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
 def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
     """Return the bounds of the promise that a window exceeded, or the reason why it was not judged."""
     reason = skip_reason(trial, promise)
-    return (reason,) if reason else broken(trial, promise)
+    return (reason,) if reason else faults_of(trial, promise)
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
@@ -492,7 +492,7 @@ def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]
     `bound` is the shown figure: a percentile or "max".
     """
     windows = [
-        (not broken(trial, search.promise), attempt.rate, ms)
+        (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
         for trial in attempt.run.valid
         if (ms := _in_ms(trial, bound))

@@ -322,7 +322,7 @@ def _trust(report: Report) -> Iterator[Tile]:
     if report.published is not None:
         yield digits(len(report.runs) - failed), "cases published", ""
     elif cut := early_end(report):
-        yield f"{digits(cut.made)} of {digits(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
+        yield f"{digits(cut.made)} of {digits(cut.planned)}", f"trials made{errors}", "failed" * bool(failed)
     else:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
