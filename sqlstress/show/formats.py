@@ -1,4 +1,4 @@
-"""Formats of reports: functions from a report to a text, whose modules are imported when they are called."""
+"""Formats of reports: functions from a report to a text. Their modules are imported at the first call."""
 
 from __future__ import annotations
 
@@ -69,18 +69,20 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Functions for `--output` of `check`, by suffix. Arguments: the result, "tps" or "p99", the allowed drop as
-a share."""
+"""Functions for `--output` of `check`, by suffix of the file.
+
+Arguments: the result, "tps" or "p99", the allowed drop as a share.
+"""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Functions, by format, from several reports and their names to a text."""
+"""Functions from several reports with their names to a text, by format."""
 
 SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second output file that some formats need: the ending of its name, and the function for its text."""
+"""Second output file of some formats: the ending of its name, and the function for its text."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""
