@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the submodule that defines `name`, and return the value. Raise AttributeError if none does."""
+    """Return `name` from the submodule that defines it. Raise AttributeError for other names."""
     for module in ("environment", "file_space", "results", "study_results", "document"):
         if name in __all__ and name in vars(imported := import_module(f"{__name__}.{module}")):
             return vars(imported)[name]
