@@ -1,1 +1,1 @@
-"""Conclusions from reports: functions that take reports and return findings (sentences with their facts)."""
+"""Conclusions from reports, as findings: sentences stored with the facts that they state."""

@@ -56,7 +56,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return a trial's latencies of whole operations, without those of a script's single statements."""
+    """Return a trial's latencies of operations, without single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -93,16 +93,17 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of an interim test of the pairs so far, with the verdict fail, pass or undecided."""
+    """Return the interim result of the pairs so far, with verdict fail, pass or undecided."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return an estimate of B's figure divided by A's. `found` has the difference ln(B / A) of each pair.
+    """Return the estimated ratio of B's figure to A's, with bounds.
 
-    `alpha` is the error rate of each of the bounds `bound` and `worst`; both are None for too few pairs.
+    `found` has the difference ln(B / A) of each pair (negated for p99). `alpha` is the error rate of each of
+    the bounds `bound` and `worst`, which are None for too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -208,7 +209,7 @@ class Pairs:
         self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
         """Error rate of the verdict fail for a single case, or for the average of all cases."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference ln(B / A) that --max-drop allows; negative if B may be worse."""
+        """Smallest difference ln(B / A) that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
         """Return the estimate of B divided by A, averaged over all cases."""
@@ -335,7 +336,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""If the estimate is nearer to --max-drop than this share of --max-drop, more pairs do not help."""
+"""Minimum distance from --max-drop at which more pairs help, as a share of --max-drop."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 
@@ -369,8 +370,8 @@ def _advice(pairs: Pairs) -> str:
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
     """Return the number of pairs that narrows the half-width of an interval from `half` to `gap`.
 
-    `half` is the half-width after `pairs` pairs. It shrinks with the square root of the number of pairs. None
-    if `gap` is too small. The result is rounded up to two digits.
+    `half` is the half-width after `pairs` pairs, and shrinks with the square root of their number. The result
+    is rounded up to two digits. None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -392,7 +393,7 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer_windows(report: Report, needed: int) -> str:
-    """Return the option for longer windows: " (--duration 4s)"; "" if windows have no fixed duration.
+    """Return the option for longer windows: " (--duration 4s)"; "" for a fixed number of operations.
 
     `needed` is the number of pairs needed at the present duration.
     """

@@ -26,7 +26,7 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of cases with wrong data shown in detail, and of counter-examples for a check."""
+"""Maximum number of wrong cases shown in detail, and of counter-examples for a check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
@@ -112,7 +112,7 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
 
 
 def advise(report: Report) -> tuple[Finding, ...]:
-    """Return all findings of a report: on studies (such as crash tests), tables, and missing cases."""
+    """Return all findings of a report: on studies (crash tests, ...), tables and missing cases."""
     of_studies = (part.verdict.finding for part in parts(report))
     of_groups = chain.from_iterable(map(advise_group, merge_groups(group_runs(report.runs))))
     return (*of_studies, *of_groups, *missing(report))
@@ -131,14 +131,14 @@ def missing(report: Report) -> tuple[Finding, ...]:
 
 
 class SweepState(NamedTuple):
-    """Numbers of trials made and planned in a sweep (a measurement of all cases) that ended early."""
+    """Numbers of made and planned trials of an incomplete measurement."""
 
     made: int
     planned: int
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the number of trials of a sweep that ended early; None for other reports."""
+    """Return the numbers of made and planned trials of an incomplete measurement; else None."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]
@@ -150,12 +150,12 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether a run was to have all its trials: without an error or a reason to skip the case."""
+    """Return whether all trials of a run were planned: no error, not skipped (except after wrong data)."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
+    """Yield the finding on a stop at wrong data, with the cases that were left out."""
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
@@ -166,9 +166,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Largest relative change of TPS between a window's halves that is not reported."""
+"""Relative change of TPS between the halves of a window; a larger change is reported."""
 MAX_PROOF_SHARE = 0.05
-"""Largest share of the window taken by checks of the data that is not reported."""
+"""Share of the window taken by checks of the data; a larger share is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:

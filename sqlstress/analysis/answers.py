@@ -1,4 +1,4 @@
-"""Comparison of cases: the best case, the best target (such as SQLite), and the best value of an option.
+"""Comparison of cases: which case, target (such as SQLite) or value of an option is best.
 
 A run is all trials of a case. A pass is one trial of each case, so drift (heat, other programs) affects all
 cases of a pass equally. The size of a case is its numbers of files and processes. Runs are about equal if
@@ -26,18 +26,18 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of best runs with which each run is compared. Comparing all pairs of runs would take too long."""
+"""Number of best runs to compare with each run. All pairs would take too long."""
 
 
 @dataclass(frozen=True)
 class LeadingRuns:
-    """Best run, and the runs that are not significantly worse."""
+    """Best run (a run is all trials of a case), and the runs that are not significantly worse."""
 
     best: Run
     runs: tuple[Run, ...]
     """All leading runs, including `best`."""
     equal: bool
-    """Whether several runs lead and differ by significantly less than NEAR (a share)."""
+    """Whether several runs lead, and differ by significantly less than NEAR (10%)."""
 
     @property
     def unclear(self) -> bool:
@@ -48,7 +48,7 @@ class LeadingRuns:
 def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> LeadingRuns:
     """Return the best run, and all runs that are not significantly worse.
 
-    `families` is the number of calls, with other runs, among which the error probability is divided.
+    `families` is the number of such calls among which the error probability is divided.
     """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
@@ -132,15 +132,15 @@ class Lead:
     ahead: tuple[str, ...]
     """Names of the targets that lead, or are not significantly worse than the leader."""
     verdict: str
-    """ONE_LEADS, LEADERS_EQUAL (the targets in `ahead` are about equal), LEADER_UNCLEAR or TOO_FEW_PASSES."""
+    """ONE_LEADS, LEADERS_EQUAL (all targets in `ahead`), LEADER_UNCLEAR or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
-    """Throughput of a single leader divided by that of the second target; None without a single leader."""
+    """Throughput of a single leader divided by that of the second target; else None."""
     noise: Noise | None = None
     """Reason and remedy for the verdict LEADER_UNCLEAR; else None."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets of a group, each with its runs; empty for fewer than two targets."""
+    """Return the targets of a group, each with its runs; empty if there is a single target."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -158,7 +158,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability has its own group."""
+    """Return the sides in groups of equal durability. Unknown durability equals no other."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -166,7 +166,7 @@ def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return comparisons of the targets with equally durable commits, by size of case; [] at a fixed rate."""
+    """Return a comparison of equally durable targets for each size of case; [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -258,7 +258,7 @@ def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
 
 
 Rates = Mapping[int, float]
-"""Transactions per second, by number of the pass."""
+"""Transactions per second by number of the pass (one trial of each case)."""
 
 
 def answer(group: Group) -> Iterator[Finding]:
@@ -343,7 +343,7 @@ def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) ->
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the cases in which an option's value does best and worst; None without significant difference.
+    """Return the best and the worst case of an option's value; None if the difference may be chance.
 
     `ratios` has a case of each size, with the ratio of the value to the option's first value.
     """

@@ -39,14 +39,14 @@ class CaseCheck:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few trials."""
     worst: float | None
-    """Bound of the ratio for the verdict pass: lower for TPS, upper for p99; None for too few trials."""
+    """Bound of the ratio for the verdict pass (lower for TPS, upper for p99); None if unknown."""
     best: float | None
-    """Bound of the ratio for the verdict fail: upper for TPS, lower for p99; None for too few trials."""
+    """Bound of the ratio for the verdict fail (upper for TPS, lower for p99); None if unknown."""
     verdict: str
-    """fail (significantly worse than allowed), pass (significantly better than the limit) or inconclusive."""
+    """fail or pass (significantly worse or better than the limit), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether the estimate `ratio` and the ratio of the medians agree: both up, down or near 1."""
+        """Return whether `ratio` and the ratio of medians agree: both up, both down, or both near 1."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)

@@ -54,7 +54,7 @@ class Rule(NamedTuple):
     name: str
     """Key, such as "read-before-write"."""
     codes: tuple[int, ...]
-    """Result codes. A primary code matches its extended codes, except for those that other rules list."""
+    """Result codes. A primary code includes extended codes that no other rule lists."""
     when: Facts
     """Facts that distinguish the cause from other causes of the result codes."""
     cause: str
@@ -451,7 +451,7 @@ class Diagnosis(NamedTuple):
     cause: Rule | None
     """The only cause that agrees with the facts; None if there are several causes, or no cause."""
     possible: tuple[Rule, ...]
-    """All causes that agree with the facts; several if a fact that would distinguish them is unknown."""
+    """All causes that agree with the facts; several if the decisive fact is unknown."""
 
 
 def diagnose(code: int, facts: Facts) -> Diagnosis:
@@ -472,7 +472,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
 
 
 def rules_of(code: int) -> Sequence[Rule]:
-    """Return the rules of a result code. An extended code without rules has the rules of its primary code."""
+    """Return the rules of a result code, or else of its primary code."""
     rules = [rule for rule in RULES if code in rule.codes]
     if rules or code < 0:
         return rules
@@ -480,7 +480,7 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code in a text: a number, a name, a message or a log line; None without a code.
+    """Return the result code in a text (number, name, message or log line); None without a code.
 
     An extended code is preferred to a primary code, a name to a number, and a number to a message.
     """
@@ -502,7 +502,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the names of unknown facts that a rule needs; None if a known fact contradicts the rule."""
+    """Return the unknown facts that a rule needs, by name; None if a known fact contradicts the rule."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

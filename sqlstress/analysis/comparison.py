@@ -1,4 +1,4 @@
-"""Comparison of several reports with the first report: ratios of rates, shapes, and reasons not to compare.
+"""Comparison of several reports with the first report: ratios of rates, and reasons against them.
 
 The shape of a case is its rate divided by the rate of one process on the same number of files.
 """
@@ -38,14 +38,15 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio of rates. Any significant difference is DIFFERENT, even a small one."""
+    """Return the verdict on a ratio of rates: DIFFERENT for any significant difference."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithm of the rate of each of a run's first MAX_TRIALS trials; [] if any is unknown.
+    """Return the logarithms of the trials' rates; [] if any is unknown.
 
-    A trial without a rate may be the slowest; if it were left out, the case would look too good.
+    Only the first MAX_TRIALS trials count. A trial without a rate may be the slowest; if it were left out,
+    the case would look too good.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -68,14 +69,14 @@ class ComparedTable:
     anyway: bool
     """Whether meaningless ratios are shown, too."""
     alpha: float = ALPHA
-    """Probability that an interval misses the true ratio. ALPHA is divided by the number of intervals."""
+    """Probability that an interval misses the true ratio: ALPHA / number of intervals."""
 
     def reasons(self, index: int) -> tuple[str, ...]:
-        """Return the reasons why the report's rates cannot be compared with the first report's, if any."""
+        """Return reasons why rates of this report and the first are not comparable, if any."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[index]))
 
     def shows_ratio(self, index: int) -> bool:
-        """Return whether the table shows ratios of the report to the first report; False for the first."""
+        """Return whether ratios of this report to the first are shown; False for the first report."""
         return index > 0 and (self.anyway or not self.reasons(index))
 
     def run(self, row: int, index: int) -> Run | None:
@@ -89,7 +90,7 @@ class ComparedTable:
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, index: int) -> float | None:
-        """Return the report's rate of a case (transactions, cycles or rows per second); None if unknown."""
+        """Return the report's rate of a case, per second; None if unknown."""
         run = self.run(row, index)
         return rate_of(run) if run else None
 
@@ -182,7 +183,7 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
 
 
 def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]) -> Finding:
-    """Return the finding on the rates of report `index` in `rows`, compared with the first report's."""
+    """Return the finding that compares rates of report `index` with the first report's, in `rows`."""
     reasons, letters = compared.reasons(index), _letters(compared, index)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, index, rows)))

@@ -38,7 +38,7 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order. Their number limits the number of reports."""
+"""Labels of compared reports, in order; at most 26 reports can be compared."""
 MAX_TABLE_PAIRS = 40_000
 """Maximum number of pairs of tables (of two reports) that are compared to match the tables."""
 
@@ -81,7 +81,7 @@ class DifferencesTable:
     sweeps: bool
     """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether the number of files is a part of the keys. If not, each report has one number of files."""
+    """Whether keys include the number of files. If not, each report has one number of files."""
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
@@ -149,7 +149,7 @@ def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int,
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of fields that differ between two objects of one dataclass; [] for other objects."""
+    """Return the names of fields that differ between two objects of one dataclass; else []."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -189,7 +189,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def work_fields(case: Case) -> Key:
-        """Return the key of a case: its label, the fields that define its work, and wal_autocheckpoint."""
+        """Return a case's label, the fields that define its work, and wal_autocheckpoint."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -198,7 +198,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return the figures, such as the number of processes, that may be unknown in published results.
+    """Return figures, such as the number of processes, that published results may leave out.
 
     A case with an unknown figure matches cases with any value of the figure.
     """
@@ -206,7 +206,7 @@ def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Largest factor between the costs of a sync in two reports that is not reported."""
+"""Factor between the costs of a sync in two reports; a larger factor is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value of a property in each report; None if unknown."""
@@ -219,11 +219,11 @@ class Difference:
     subject: str
     values: tuple[str | None, ...]
     barred: tuple[str | None, ...]
-    """Reason, for each report, why ratios to the first report are meaningless; None if they are valid."""
+    """Reason, for each report, why its ratios to the first report mean nothing; None if valid."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the differences between reports, barriers first. An unknown value counts as a difference."""
+    """Return differences between reports, barriers first. Unknown values count as different."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -287,7 +287,7 @@ def _commit_class(part: ComparedPart) -> str | None:
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return SQLite's settings and the durability of commits as text; None if unknown for any trial."""
+    """Return SQLite's settings and the durability of commits; None if unknown for any trial."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
@@ -300,7 +300,7 @@ def _durability(part: ComparedPart) -> str | None:
 
 
 def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings and the effect of a sync as text; None if the call that syncs is unknown.
+    """Return the settings and the effect of a sync; None if the call that syncs is unknown.
 
     `codes` has the codes of the report's warnings, such as "sync-does-nothing".
     """

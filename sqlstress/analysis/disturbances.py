@@ -28,16 +28,16 @@ MAX_TAKEN_SHARE_ONCE = 0.25
 The limit is above MAX_TAKEN_SHARE, because a few ticks of the kernel's clock are 0.1 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Largest factor between the costs of a sync before and after a measurement that is not reported."""
+"""Factor between a sync's costs before and after a measurement; a larger factor is reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding names, unless the cases differ in the number of processes."""
+"""Maximum number of cases that a finding names; any number if only the processes differ."""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns the share of a resource that other programs took in a trial; 0 if unknown."""
+"""Function that returns a resource's share taken by other programs in a trial; 0 if unknown."""
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of the processors that other programs or virtual machines took; 0 if unknown."""
+    """Return the share of processors taken by other programs or virtual machines; 0 if unknown."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -48,7 +48,7 @@ def taken_disk_share(trial: Trial) -> float:
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether other programs or a CPU quota disturbed at least half of a run's valid trials."""
+    """Return whether other programs or a CPU quota disturbed half of a run's trials or more."""
     shares = (taken_share, taken_disk_share, attrgetter("stopped_share"))
     return any(_in_most_trials(run, share) for share in shares)
 
@@ -121,7 +121,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the most disturbed trial and a label of all disturbed cases; None without a disturbance."""
+    """Return the most disturbed trial and a label of all disturbed cases; None if undisturbed."""
     disturbed_trials = [
         (run, trial)
         for run in group.runs

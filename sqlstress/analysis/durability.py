@@ -1,4 +1,4 @@
-"""Durability of a commit: the syncs for which the commit waits. Also: differences between SQLite builds.
+"""Durability of a commit: the syncs for which it waits. Also: differences between SQLite builds.
 
 A sync is a call, such as fdatasync, that makes the system write a file to the disk. Effective settings are
 those that SQLite returned when they were read back.
@@ -60,7 +60,7 @@ class Durability:
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return the durability of a commit under these settings; None if the settings were not read back."""
+    """Return the durability of a commit under these settings; None if they were not read back."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
@@ -159,7 +159,7 @@ def version(build: SqliteBuild) -> str:
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return each build's options (see DURABILITY_OPTIONS) that another build lacks; None if unknown."""
+    """Return each build's DURABILITY_OPTIONS that another build lacks; None for an unknown build."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 

@@ -1,4 +1,4 @@
-"""Failed operations: their share, and the time until they failed compared with SQLite's busy timeout."""
+"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout from which an operation counts as having waited for the whole timeout."""
+"""Share of the busy timeout from which a time to failure counts as the whole timeout."""
 IMMEDIATE_SHARE = 0.1
 """Largest median time to failure, as a share of the busy timeout, that counts as "at once"."""
 

@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether noise hides the answer: `unclear` is true in the facts, or in a named tuple there."""
+    """Return whether `unclear` is true in the facts, or in a named tuple among them."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

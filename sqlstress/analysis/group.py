@@ -29,7 +29,7 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR for two questions: which runs are best, and where throughput stops rising."""
+"""Shares of ERROR for tests of which runs are best, and of where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class Group:
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report. ERROR is divided by this number."""
+    """Number of groups in the report, by which the allowed error probability (ERROR) is divided."""
     setting: str = ""
-    """Option in which the parts differ, such as "synchronous"; empty without parts."""
+    """Option by whose values the runs are split, such as "synchronous"; empty if not split."""
     parts: tuple[Group, ...] = ()
-    """Runs with equal values of `setting`, one group for each value; empty if the runs are not split."""
+    """Runs split by the value of `setting`: a group for each value; empty if not split."""
 
     def value(self, case: Case) -> str:
-        """Return a case's value of `setting`, such as "normal"; "" without parts."""
+        """Return a case's value of the option `setting`, such as "normal"; "" if not split."""
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
         """Return the label of a case: "normal, 8 processes on 1 bucket".
 
-        If each value of `setting` has a single case, the label is only the value: "normal".
+        Return only the value ("normal") if each value of the option `setting` has a single case.
         """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
@@ -73,7 +73,8 @@ class Group:
     def places(self, cases: Iterable[Case]) -> str:
         """Return a label of cases: "synchronous full and synchronous normal with 8 processes".
 
-        Here, all cases with the value "full" are in `cases`. The label of all cases is "every case".
+        In this example, `cases` has all cases with "full", but with "normal" only those with 8 processes. The
+        label of all cases is "every case".
         """
         if not self.parts:
             return places(cases)
@@ -90,14 +91,14 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return a label of cases: "4 and 8 processes" if only these differ, else the label of `places`."""
+        """Return a label of cases: "4 and 8 processes" if nothing else differs, else like `places`."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of an option's value and a number of buckets (`layout`): "full, 20 buckets".
+        """Return a label of an option's value with a number of buckets: "full, 20 buckets".
 
         If all cases of the group have one number of buckets, the number is left out.
         """
@@ -130,9 +131,9 @@ class Group:
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return tests that compare all pairs of runs; None for fewer than MIN_PASSES common passes.
+        """Return tests that compare runs in pairs; None if they share fewer than MIN_PASSES passes.
 
-        `figures` returns the compared figures of a run by pass, all above 0.
+        `figures` returns the compared figures of a run by pass (number of the trial), all above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
@@ -157,7 +158,7 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 class PairwiseTests:
-    """Tests that compare runs in pairs, by their figures in the passes (repetitions) that all runs have.
+    """Tests that compare runs in pairs, by their figures in common passes (repetitions).
 
     `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
     `base_ratio`: the two alternatives spend the same part of `error`.
@@ -202,7 +203,7 @@ class PairwiseTests:
         return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
 
     def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is at most slightly better than `run`: by significantly less than NEAR.
+        """Return whether `other` is at most slightly (NEAR, 10%) better than `run`, significantly.
 
         `families` is the number of sets of runs in which a best run is sought. They share the error
         probability.
@@ -212,7 +213,7 @@ class PairwiseTests:
     # Curves: throughput by number of processes, for one number of files (a layout).
 
     def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`, the runs with more processes.
+        """Return whether throughput rises significantly from `run` to `others`, with more processes.
 
         `run` is compared with the first of `others`, with the mean of the first two, and so on, because a
         mean shows a rise after fewer passes. `layouts` is the number of tested curves.
@@ -224,7 +225,7 @@ class PairwiseTests:
     def gain(self, run: Run, other: Run, bounds: int) -> float:
         """Return an upper bound of the ratio of `other` to `run`.
 
-        `bounds` is the number of bounds that share the error probability.
+        `bounds` is the number of such calls among which the error probability is divided.
         """
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
 
@@ -247,7 +248,7 @@ class PairwiseTests:
 
     @cached_property
     def passes_needed(self) -> int:
-        """Estimated number of passes that would show a relative difference of NEAR."""
+        """Estimated number of passes that would show a relative difference of NEAR (10%)."""
         return self._passes.passes_needed(NEAR, self._error * TREND)
 
 
@@ -261,9 +262,9 @@ def noise(tested: PairwiseTests) -> Noise:
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason for unclear tests: `count` passes were made, and `needed` are needed.
+    """Return the reason for unclear tests: `count` passes made, `needed` passes needed.
 
-    Above MAX_ADVISED_PASSES, no number is advised.
+    No number is advised if `needed` exceeds MAX_ADVISED_PASSES.
     """
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
@@ -283,7 +284,7 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods that conclusions need of an experiment's presenter (the object that shows its results)."""
+    """Methods that conclusions need of a presenter (the object that shows an experiment's results)."""
 
     def rate(self, run: Run) -> float | None:
         """Return the rate of a run (transactions, cycles or rows per second); None if unknown."""
@@ -298,7 +299,7 @@ class ExperimentReader(Protocol):
         """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return the load options of each case as text, as far as the cases differ."""
+        """Return, for each case, the load options in which the cases differ, as text."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -308,7 +309,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the runs in groups, one for each table. The experiment decides which options may differ."""
+    """Return the runs in groups, one for each table. The experiment decides what may differ."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -319,9 +320,9 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def _without_foreign_load(run: Run) -> Run:
-    """Return a copy of a run without the load of other programs.
+    """Return a copy of a run without figures on the load of other programs.
 
-    While a CPU quota stops our processes, other programs can use the processors without disturbing us.
+    If a CPU quota stops our processes, other programs can use the processors without disturbing us.
     """
     return replace(
         run,
@@ -344,7 +345,7 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Merge groups that differ in a single option. The merged groups become the `parts` of the result.
+    """Merge groups that differ in a single option. They become the `parts` of the merged group.
 
     If several options could be merged, the option that leaves the fewest groups is chosen.
     """

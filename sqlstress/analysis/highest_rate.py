@@ -1,4 +1,4 @@
-"""Search for the highest rate that keeps a promise: the judgement of each window, and the conclusion.
+"""Search for the highest rate that keeps a promise: judgement of windows, and conclusion.
 
 A rate is a number of operations due per second. A promise is a set of latency limits, such as "p99 within
 10ms". A window is the time in which a trial counts operations.
@@ -28,13 +28,13 @@ ERROR = 0.01
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 """Share of operations that are faster than a percentile, by the percentile's name."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations above a percentile, for a window to be judged by the percentile."""
+"""Minimum number of operations above a percentile in a window judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Largest delay caused by sqlstress itself, as a share of the promised latency, in a judged window."""
+"""Largest delay caused by sqlstress itself in a judged window, as a share of the limit."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its promise, even if a report file has wrong latencies."""
+"""Minimum margin of a window that broke its promise, even if stored latencies are wrong."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults that break any promise: operations failed; not all due operations were done; none was due."""
+"""Faults that break any promise: operations failed; not all were done; none was due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress started operations late; too few operations."""
 
@@ -55,14 +55,14 @@ def min_operations(names: Iterable[str]) -> int:
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name` ("p99") or the "max" of latencies, in ns; None without latencies."""
+    """Return the percentile `name` ("p99") or the "max" in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
 
 
 def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the percentiles whose limit a window exceeded, and other faults; empty without a fault."""
+    """Return the limits that a window exceeded, and other faults; empty without a fault."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -93,7 +93,7 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the logarithm of a window's latency divided by the promised limit (largest of all limits).
+    """Return the logarithm of latency / promised limit, the largest over all limits.
 
     At most 0 if the window kept the promise, else above 0. At least MAX_MARGIN for the faults FAILURES, FULL
     and NOTHING.
@@ -129,7 +129,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the median over the judged windows of a latency, "p99" or "max", in ns; None if unknown."""
+        """Return the median "p99" or "max" of the judged windows, in ns; None if unknown."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -147,7 +147,7 @@ def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
 
 
 def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
-    """Return the highest rate that keeps the promise and the lowest that breaks it, as far as known."""
+    """Return the highest rate that keeps the promise and the lowest that breaks it, if known."""
     return answer(_margins_by_rate(tried_rates(report, search)))
 
 
@@ -166,7 +166,7 @@ def is_complete(found: SearchAnswer) -> bool:
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: the answer, the reason of an early end, and windows not judged."""
+    """Return the findings of a search: the answer, a reason of an early end, windows not judged."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -192,7 +192,7 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate that most windows kept, and the lowest that most did not keep."""
+    """Return the highest rate that most windows kept, and the lowest that they did not keep."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {

@@ -1,4 +1,4 @@
-"""Estimates from samples of a lock: the share of time for which it was held, and the longest hold.
+"""Estimates from samples of a lock: the share of time held, and the longest hold.
 
 A sample records whether any process holds the lock at one moment.
 """
@@ -25,7 +25,7 @@ def share(samples: int, of: int) -> float:
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of the 95% interval of a share of 0.5, the widest; 1.0 without samples.
+    """Return the half-width of a share's 95% interval, at a share of 0.5; 1.0 without samples.
 
     The formula is for samples at independent random times. Our samples are at least as exact: each is at a
     random time within one of many equal intervals.

@@ -1,4 +1,4 @@
-"""Changes of throughput, longest waits and fairness with the numbers of processes and buckets; saturation.
+"""Changes of throughput, waits and fairness with numbers of processes and buckets; saturation.
 
 A layout is a number of buckets (database files that partition the keys). A group is the runs of a table; a
 run is all trials of a case. A pass is one trial of each case.
@@ -88,7 +88,7 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput by number of processes on one number of buckets, and tests of where it stops rising.
+    """Throughput by number of processes on one number of buckets, with tests of its rise.
 
     `layouts` is the number of curves that share the error probability.
     """
@@ -104,7 +104,7 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """Runs with few processes, from each of which throughput rises significantly with more processes.
+        """First runs of the curve, from each of which more processes raise throughput significantly.
 
         The tests run in a fixed order and end at the first failure, so each may use the whole error
         probability.
@@ -118,7 +118,7 @@ class Curve:
 
     @property
     def plateau_run(self) -> Run:
-        """Run with the fewest processes beyond which any gain is significantly less than NEAR.
+        """Run with the fewest processes beyond which any gain is significantly less than NEAR (10%).
 
         The last run if there is no such run. The gain is relative to the best run with at most as many
         processes. The tests go down from the most processes and end at the first failure.
@@ -209,11 +209,11 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 MIN_WAIT_RATIO = 1.5
 """Smallest reported ratio between the longest waits of two runs."""
 MIN_FAIRNESS_CHANGE = 0.05
-"""Smallest reported difference in fairness: Jain's index of the processes' shares; 1 means equal."""
+"""Smallest reported change of fairness (Jain's index of the processes' shares)."""
 
 
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield a finding on significant changes of longest wait and fairness with the number of buckets.
+    """Yield a finding on significant effects of the number of buckets on longest wait and fairness.
 
     The fewest and the most buckets are compared, at the largest common number of processes.
     """
@@ -235,7 +235,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return the significant changes of longest wait and fairness from `base` to `other`, as facts.
+    """Return significant changes of longest wait and fairness from `base` to `other`, by name.
 
     `error` is the probability of a wrong result, half for each test.
     """
@@ -279,16 +279,17 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""A longer wait, in ns, is reported as starvation if it also exceeds UNUSUAL_MULTIPLE."""
+"""Wait, in ns, above which starvation is reported, if the wait also exceeds UNUSUAL_MULTIPLE."""
 UNUSUAL_MULTIPLE = 10
-"""A wait is unusual above this multiple of the median latency of the slowest kind of operation."""
+"""Multiple of the median latency (slowest kind of operation) above which a wait is unusual."""
 
 
 FAIR_WINDOW_S = 1.0
-"""Minimum length of a window whose shares are judged, in seconds: ten times SQLite's longest sleep.
+"""Minimum length of a window whose shares are judged, in seconds.
 
-SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In a shorter window, shares are uneven
-by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html, sqliteDefaultBusyCallback() in main.c
+SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In windows shorter than ten such
+sleeps, shares are uneven by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html,
+sqliteDefaultBusyCallback() in main.c
 """
 
 
@@ -344,13 +345,13 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Significant shortfall of operations in standard deviations, if too few windows allow no test."""
+"""Significant shortfall of operations, in standard deviations, for too few windows to test."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the operations done in the windows divided by the operations due; None if none was due.
+    """Return the operations done in the windows / the operations due; None if none was due.
 
     The share can exceed 1: operations due in the warm-up may be done in the window.
     """

@@ -1,4 +1,4 @@
-"""Sentences that several experiments share: functions that write a sentence from the facts of a finding.
+"""Sentences that several experiments share: each function writes a sentence from facts.
 
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
 that end in _ns are times in ns, and shares are from 0 to 1. `where` is a label of cases, such as "8 processes
@@ -295,7 +295,7 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether noise hides which of the targets `ahead` leads."""
     low: float | None = None
-    """Lowest bound of the ratio of a single leader to the next target; None without a single leader."""
+    """Lowest bound of the ratio of a single leader to the next target; else None."""
     high: float | None = None
 
 
@@ -366,7 +366,7 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Cases in which a value of an option does best and worst, relative to the option's first value."""
+    """Best and worst case of an option's value, relative to the option's first value."""
 
     value: str
     most: float
@@ -624,7 +624,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentence on a suspected fault of the user's code, by effect, or by kind if the effect is unknown."""
+"""Sentences on suspected faults of the user's code, by effect; by kind for unknown effects."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -978,7 +978,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Numbers of windows at a rate (operations due per second): all, and those that kept the promise."""
+    """Numbers of windows at a rate: all windows, and those that kept the promise."""
 
     rate: int
     held: int

@@ -14,7 +14,7 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test: data was wrong; too little was tested for a proof; all data was right.
+"""Statuses of a crash test: wrong data; too little tested for a proof; all data right.
 
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
@@ -98,6 +98,6 @@ def interruption(report: Report) -> Finding:
 
 
 def first_study_label(reports: tuple[Report, ...]) -> str | None:
-    """Return the label of the first study in these reports, such as "a hunt"; None without a study."""
+    """Return the label of the first study in these reports, such as "a hunt"; else None."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

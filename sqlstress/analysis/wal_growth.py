@@ -22,7 +22,7 @@ LARGE_FACTOR = 4
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
 """Largest normal number of frames in a WAL file with SQLite's default checkpoints."""
 LONG_S = 1.0
-"""Duration in seconds from which a read transaction is long, or a time with always some reader."""
+"""Duration, in seconds, from which a read or an unbroken series of reads is long."""
 _HALF = 0.5
 
 

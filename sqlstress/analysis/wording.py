@@ -1,4 +1,4 @@
-"""Text of numbers, cases, layouts and changes, for sentences. Numbers are rounded, and long lists are cut.
+"""Text of numbers, cases, layouts and changes, for sentences: rounded, with short lists.
 
 The layout of a case is its number of buckets: database files that partition the keys.
 """
@@ -63,7 +63,7 @@ def processes(count: int) -> str:
 
 
 def cores(host: Host) -> str:
-    """Return a host's cores and CPU quota, as far as known: "8 cores, limited to 2 by a CPU quota"."""
+    """Return a host's known cores and CPU quota: "8 cores, limited to 2 by a CPU quota"."""
     count = "" if host.cores is None else f"{digits(host.cores)} core{'s' * (host.cores != 1)}"
     return ", ".join(filter(None, (count, quota(host))))
 
@@ -79,7 +79,7 @@ def buckets(count: int) -> str:
 
 
 def buckets_label(count: int, cases: Iterable[Case]) -> str:
-    """Return a number of buckets: "20 buckets"; "" if the experiments of the cases use a single file."""
+    """Return a number of buckets: "20 buckets"; "" for experiments with a single file."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
@@ -109,14 +109,14 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets", or the case's name if these are fixed."""
+    """Return the label of a case: "8 processes on 20 buckets", or its name if these are fixed."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
 
 
 def layout_suffix(case: Case) -> str:
-    """Return a case's number of buckets: " on 20 buckets"; "" if the experiment uses a single file."""
+    """Return a case's number of buckets: " on 20 buckets"; "" for experiments with a single file."""
     layout = buckets_label(case.buckets, [case])
     return f" on {layout}" if layout else ""
 
@@ -134,7 +134,7 @@ def listing(items: Sequence[str], last: str = "and") -> str:
 
 
 def places(cases: Iterable[Case]) -> str:
-    """Return a label of cases: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
+    """Return a label of cases: "4 and 8 processes on 1 and 20 buckets"."""
     listed = list(cases)
     if not all(experiment_of(case).sweeps for case in listed):
         return listing([place(case) for case in listed])

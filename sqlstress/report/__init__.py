@@ -1,4 +1,4 @@
-"""Report of a measurement: its runs and trials, the environment, and the conversion to JSON and back.
+"""Report of a measurement: runs and trials, environment, conversion to JSON and back.
 
 A submodule is imported when one of its names is first used, so that workers and `--help` start faster.
 """

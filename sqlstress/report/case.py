@@ -1,4 +1,4 @@
-"""Case: the full specification of one measurement, which worker processes and the report get unchanged.
+"""Case: the full specification of a measurement, given unchanged to workers and the report.
 
 A field made by `option(...)` is also an option of the command line, with the same default. `meaning` is the
 field's description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way
@@ -45,7 +45,7 @@ ARRIVAL_SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop, which do not wait for earlier operations."""
+    """Due times of operations in an open loop, which do not depend on earlier operations."""
 
     rate: int = option(
         rates,
@@ -180,7 +180,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Return an isolation level, spelled as in SQL, as one of ISOLATIONS. Raise ValueError for others."""
+    """Parse an isolation level of ISOLATIONS, spelled as in SQL. Raise ValueError for others."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -268,7 +268,7 @@ class Case:
         whole_number(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
-    """Due times in an open loop; None for a closed loop, where each operation starts after the last."""
+    """Due times in an open loop; None for a closed loop (each operation starts after the last)."""
     repeat: int = option(
         whole_number(1, 1000),
         5,
@@ -318,7 +318,7 @@ class Case:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as data for JSON. Fields of `spec` are at the top level or below the spec's key."""
+        """Return the case as data for JSON. Fields of `spec` are at the top level or below its key."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # the key was added later, and most cases do not need it
@@ -416,7 +416,7 @@ def _option_texts(part: Any) -> dict[str, str]:
 
 
 def words(value: Any) -> str:
-    """Return an option's value as on the command line, such as "on" or "0.5"; DEFAULT_TEXT for None."""
+    """Return an option's value as text, such as "on" or "0.5"; DEFAULT_TEXT for None."""
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

@@ -107,9 +107,9 @@ MAX_BYTES = 16 << 20
 Examples: ten minutes of 256 workers have 10 MB, and 800 cases with 1 to 8 workers have 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. A report of 1,000 cases of `keys` has 310,000."""
+"""Maximum number of strings and keys in a report file. 1,000 cases of `keys` have 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file: those of the largest plan. An A/B test may have twice as many."""
+"""Maximum number of runs in a report file, as in the largest plan; doubled for an A/B test."""
 
 FORMAT_VERSION = "1.7"
 """Version of the report's format, as major.minor. The module's docstring has the history."""
@@ -188,7 +188,7 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text, with additional items (`more`), which readers of reports ignore."""
+    """Return a report as JSON text, with additional items that readers of reports ignore."""
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
@@ -297,7 +297,7 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or an open descriptor, whose text cannot be replaced.
+    """Return whether a path is a device, pipe or open descriptor, whose text is not replaced.
 
     Raise OSError if the path cannot be examined.
     """
@@ -368,7 +368,7 @@ def _temporary_path(target: Path) -> Path:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace the content of a file, in at most _TRIES attempts. Raise OSError if the last attempt fails."""
+    """Replace the content of a file, in up to _TRIES attempts. Raise OSError if all fail."""
     for _ in range(_TRIES - 1):
         # Another sqlstress may remove the temporary file before it is locked, or after it is closed. If so,
         # try again.
@@ -378,7 +378,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file. Raise FileNotFoundError if the temporary file has disappeared."""
+    """Replace the content of a file. Raise FileNotFoundError if the temporary file is gone."""
     temporary = _temporary_path(target)
     try:
         with temporary.open("xb") as file:

@@ -51,7 +51,7 @@ class FileSystem:
     """File system of the database files."""
 
     kind: str
-    """Type of the file system, as the operating system names it: ext4, apfs, NTFS; empty if unknown."""
+    """Type of the file system, such as ext4, apfs or NTFS; empty if unknown."""
     device: str
     """Mounted device; empty if unknown."""
     options: str
@@ -73,7 +73,7 @@ class SqliteBuild:
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty for another library."""
     memory_gets_per_s: float | None = None
-    """Rows that one process reads per second by key, from 10,000 rows in memory; None if not measured."""
+    """Rows per second that one process reads by key from memory; None if not measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork, a rewrite, or another store."""
 
@@ -113,6 +113,6 @@ class Environment:
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Cost of a sync before the measurement, second sample; None if not measured."""
+    """Second sample of `sync`; None if not measured."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, second sample; only if the first one differs from before."""
+    """Second sample of `sync_after`; None unless the first sample shows a change."""

@@ -1,4 +1,4 @@
-"""Space of tables and indices in a database file, computed like SQLite's tool sqlite3_analyzer.
+"""Space of tables and indices in a database file, computed like SQLite's sqlite3_analyzer.
 
 Source: tool/spaceanal.tcl of SQLite. A section of the tool's report, such as "Table T and all its indices",
 is a `Portion`.

@@ -47,7 +47,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
 }
 """Schema keywords that cannot be derived from type hints or options, by "Class.field"."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", that can have values in a report which their option does not allow.
+"""Fields, as "Class.field", that may have values which their option does not allow.
 
 A report may have the driver of a single experiment, or UNKNOWN_DRIVER.
 """
@@ -145,7 +145,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule (if, then) of the schema for the fields that only cases of this experiment have."""
+    """Return a rule (if, then) of the schema for the fields that only this experiment has."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]

@@ -1,4 +1,4 @@
-"""Conversion of dataclasses to plain data for JSON and back, by the type hints of their fields.
+"""Conversion of dataclasses to plain data for JSON and back, by their type hints.
 
 Plain data is what `json.loads` returns. Supported types are dataclasses, tuple[X, ...], tuple[X, Y],
 dict[str, X], X | None, str, int, float and bool. Wrong data raises InvalidField, a ValueError, with its path:
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
-"""Function that converts plain data to a value, or a value to plain data, or raises InvalidField."""
+"""Function that converts plain data to a value or back, or raises InvalidField."""
 
 _NAME_LENGTH = 40
 """Maximum length of a key in the path of an error, in characters."""
@@ -34,7 +34,7 @@ _KINDS = {
 
 
 class InvalidField(ValueError):
-    """Error for plain data of a wrong type, with the path of the data, such as `runs[3].trials[0].tps`.
+    """Error for plain data of a wrong type, with its path, such as `runs[3].trials[0].tps`.
 
     Callers prepend a key or an index while the error propagates, so valid data costs no time for paths.
     """
@@ -60,7 +60,7 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the list of converted items. Raise InvalidField with the index of the first wrong item."""
+    """Return the converted items. Raise InvalidField with the index of the first wrong item."""
     converted: list[Any] = []
     try:
         for value in values:
@@ -153,7 +153,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return a function that converts plain data to a type. Raise TypeError for an unsupported type."""
+    """Return a function from plain data to a type. Raise TypeError for an unsupported type."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -214,7 +214,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that converts a list to a tuple whose items have these types, in order."""
+    """Return a function from a list to a tuple with items of these types, in order."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -226,7 +226,7 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that converts a list of any length to a tuple with items of the type `hint`.
+    """Return a function from a list of any length to a tuple with items of the type `hint`.
 
     Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
     whole. If the check fails, the items are converted one by one, to find the path of the wrong item.
@@ -245,7 +245,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that converts a JSON object to `cls`. It raises InvalidField for wrong data."""
+    """Return a function from a JSON object to `cls`, which raises InvalidField for wrong data."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -258,7 +258,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass, converted from a JSON object, except for the field `without`.
+    """Return the fields of a dataclass from a JSON object, except for the field `without`.
 
     Raise InvalidField if a value is wrong, or if a field without a default is missing.
     """
@@ -273,7 +273,7 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return the fields of a dataclass, each with the function that converts plain data to its value."""
+    """Return the fields of a dataclass, each with a function from plain data to its value."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 

@@ -35,7 +35,7 @@ class Risk:
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure. For an unknown mode or level, the effect is corruption."""
+    """Return the effect of a power failure: corruption for an unknown mode or level."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.effect if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":

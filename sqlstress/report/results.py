@@ -43,7 +43,8 @@ class Latency:
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Histogram: (index, count) of each non-empty bucket. Index: upper 16 bits of the ns as 32-bit float."""
+    """Histogram: (index, count) of each bucket with operations. The index is the upper 16 bits of the latency
+    in ns, stored as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
@@ -147,7 +148,7 @@ class Check:
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
-"""Names of the checks that a database library runs on its own data: two of SQLite, one of LMDB."""
+"""Names of checks that a database library runs on its own data: two of SQLite, one of LMDB."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 """Results of a check, the worst first."""
 
@@ -204,7 +205,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of a check: added numbers, worse status, first counter-examples."""
+    """Return the sum of two results of a check: numbers added, and the worse status."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -216,7 +217,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class CheckCounter:
-    """Counter of a check's checked and wrong items. It keeps descriptions of the first wrong items."""
+    """Counter of a check's items, which keeps descriptions of the first wrong items."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -248,7 +249,7 @@ including reads. binding: the Python package that calls SQLite. harness: sqlstre
 keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""Further activities: commits and reads of a process that holds a lock; time without another cause."""
+"""COMMIT and READ: activities of a lock's holder. OWN: time without another cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +257,7 @@ class Held:
     """Time for which the slowest operations waited for one process's lock during one activity."""
 
     process: int
-    """Number of the process that held the lock: a worker's number, or a larger one for other processes."""
+    """Number of the process that held the lock: a worker's number, or larger for other processes."""
     what: str
     """Activity of the lock's holder: commit, sync, checkpoint or read."""
     ns: int
@@ -315,7 +316,7 @@ class Where:
     """Share of the window, at its end, for which lock holders are known, 0 to 1. Only this part is used to
     split waits into held and free."""
     pending_ns: int = 0
-    """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
+    """Longest wait for a lock still unfinished when the window closed, in ns; 0 without any."""
     slowest: Slowest | None = None
     """Slowest 1% of the operations that took or awaited a lock; None for too few operations."""
     moment: Moment | None = None
@@ -334,7 +335,7 @@ class Holds:
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the longest hold, in seconds: from the sample before it to the sample after it."""
+    """Upper bound of the longest hold, from the sample before to the sample after, in seconds."""
     longest_at_s: float = 0.0
     """Begin of the longest hold, in seconds after sampling began; 0 if it may have begun earlier."""
     now_s: float = 0.0
@@ -346,7 +347,7 @@ class Holder:
     """Program with a process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program, without folders. N replaces numbers that differ between processes."""
+    """Command line without folders. N replaces numbers that differ between processes."""
     processes: int
     """Number of the program's processes that held the lock in any sample."""
     held: Holds
@@ -387,11 +388,11 @@ class WalUse:
     most_frames: int
     """Largest number of frames in use."""
     most_checkpointed: int
-    """Number of frames copied to the database file by checkpoints, in the sample with `most_frames`."""
+    """Number of frames that checkpoints had copied to the database file at `most_frames`."""
     frames: int
     """Number of frames in use at the last sample."""
     checkpointed: int
-    """Number of frames copied to the database file by checkpoints, at the last sample."""
+    """Number of frames that checkpoints had copied to the database file at the last sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +402,7 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1."""
     transactions: int
-    """Number of completed transactions. A commit counts as one, with any number of rows; so does a read."""
+    """Number of completed transactions. A commit of any number of rows, or a read, is one."""
     rows: int
     """Number of rows read or written by the completed transactions."""
     seconds: float
@@ -423,9 +424,9 @@ class WorkerResult:
     harness_share: float = 0.0
     """Share of the window that sqlstress itself took to draw keys, count and check, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window for verification (records of acknowledged writes, checks of read rows), 0 to 1."""
+    """Share of the window spent on verification, 0 to 1."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory, in bytes: in this trial on Linux, since the start on macOS; None on Windows."""
+    """Peak resident memory in bytes (Linux: in this trial; macOS: since the start; Windows: None)."""
     error: str | None = None
     """Reason why the process failed or died; None if it succeeded."""
 
@@ -473,17 +474,17 @@ class Trial:
     min_max_share: float | None
     """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns, even if it outlasted the window; None if not observed."""
+    """Latency of the slowest operation, in ns, even beyond the window; None if not observed."""
     busy: int | None
     """Number of SQLITE_BUSY results that the driver returned; None if not counted."""
     busy_snapshot: int | None
-    """Number of SQLITE_BUSY_SNAPSHOT results, each of which restarts the transaction; None if not counted."""
+    """Number of SQLITE_BUSY_SNAPSHOT results, which restart transactions; None if not counted."""
     failed: int | None
     """Number of operations that failed because the database was busy; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
-    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
+    """Failed operations by kind and error, most frequent first; empty if times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """Result of each worker process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
@@ -491,33 +492,29 @@ class Trial:
     durability: str = ""
     """Durability of a commit under the effective settings, as text; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Paths of modules that the user's file imported, by name; empty if not recorded. The standard library
+    """Path of each module that the user's file imported, by name; empty if not recorded. The standard library
     and modules of listed packages are left out."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
-    """Rate in the second half of the window divided by the first half's; None for a short window. Each is a
-    median number of transactions per tenth of a second."""
+    """Rate in the second half of the window / rate in the first half; None for a short window."""
     start_s: float | None = None
-    """Time until the last process was connected, in seconds; None if not observed. Counted from the request
-    to connect; with a published script, from the first start."""
+    """Time from the request to connect until all processes were connected, in s; None if unknown."""
     attempts: int = 1
-    """Number of starts of the trial. Late workers, a sleeping machine or other programs cause a restart."""
+    """Number of starts. Late workers, a sleeping machine or other programs cause a restart."""
     foreign_share: float | None = None
-    """Share of the time of all processors that other programs used, 0 to 1; None if not observed."""
+    """Share of processor time that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
-    """Share of processor time that went to other virtual machines, 0 to 1; None if not observed. 0 if the
+    """Share of processor time given to other virtual machines, 0 to 1; None if not observed. 0 if the
     operating system does not report it."""
     disk_share: float | None = None
-    """Share of the time in which other programs kept the disk busy, 0 to 1; None if not observed. Measured
-    while the workers started."""
+    """Share of the start-up in which other programs kept the disk busy; None if not observed."""
     throttled: int | None = None
     """Number of times that heat slowed a processor down; None if not reported."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None without a quota, or if it cannot be read."""
     outcome: str = "done"
-    """Reason of the end: done, timeout (of a fixed amount of work) or limit (a limit of SQLite). done: all
-    work was done, or the window closed."""
+    """Reason of the end: done, timeout (of a fixed amount of work) or limit (of SQLite)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
@@ -545,7 +542,7 @@ class Trial:
 
     @property
     def stopped_share(self) -> float:
-        """Share of the CPU quota's periods in which the quota stopped the processes; 0 without a quota."""
+        """Share of the CPU quota's periods in which the processes were stopped; 0 without a quota."""
         if self.quota is None or self.quota.throttled <= 0:
             return 0.0
         return min(1.0, self.quota.throttled / max(1, self.quota.periods))
@@ -571,16 +568,16 @@ class Run:
     warnings: tuple[Warning, ...] = ()
     """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """Time of sqlstress's own code for one transaction, without a database, in ns; None if not measured."""
+    """Time of sqlstress's own code per transaction, in ns; None if not measured."""
     error: str | None = None
     """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
     """Reason why the case was skipped; None if not skipped."""
     arm: str | None = None
     """Variant of an A/B test (A or B), or stage of a search; None for others. Trials of A and B with equal
-    `index` were measured one after the other."""
+    `index` are a pair, measured one after the other."""
     longer: Trial | None = None
-    """Additional trial with a longer window, which can show longer waits; None without such a trial."""
+    """Additional trial with a longer window, to show longer waits; None without one."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -636,7 +633,7 @@ class Run:
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """Return the latencies of a kind of operation over all valid trials; None without such operations."""
+        """Return the latencies of a kind of operation over all valid trials; None without any."""
         return merged(
             [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
         )

@@ -33,7 +33,7 @@ class Arm:
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite library of each driver in this arm; empty if `python` is null (see the report's environment)."""
+    """SQLite library of each driver in this arm; empty if `python` is null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +43,29 @@ class Look:
     pairs: int
     """Number of pairs (a window of A and a window of B) so far."""
     alpha: float
-    """Error rate of `bound`, and of `worst`: the probability that the true ratio is beyond the bound."""
+    """Error rate of each of `bound` and `worst`: the probability that the true ratio is beyond."""
     ratio: float
     """B's figure (TPS or p99) divided by A's: Hodges-Lehmann estimate."""
     low: float | None
-    """Lower end of the ratio's 95% interval, from the exact signed-rank test; None for too few pairs."""
+    """Lower end of the ratio's 95% interval (exact signed-rank test); None for too few pairs."""
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at error rate `alpha`: upper bound, or lower for p99; None for too few pairs."""
+    """Best possible ratio at error rate `alpha` (for p99, the lower bound); None for too few pairs."""
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at error rate `alpha`: lower bound, or upper for p99; None for too few pairs."""
+    """Worst possible ratio at error rate `alpha` (for p99, the upper bound); None for too few pairs."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbTest:
-    """A/B test: two variants (arms) measured in turns. The two windows of a pair have the same seed."""
+    """A/B test: two variants (arms) measured in turns, each pair of windows with one seed."""
 
     metric: str
-    """Compared figure: tps (transactions per second), or p99 (99th percentile of latency, all operations)."""
+    """Compared figure: tps (transactions per second) or p99 (99th percentile of latency)."""
     max_drop: float
     """Share by which tps may fall or p99 may rise from A to B, 0 to 1."""
     arms: tuple[Arm, Arm]
@@ -83,7 +83,7 @@ class AbTest:
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
-    """Time limit of the test in seconds, after which no pair was started; None without a limit."""
+    """Time limit for the start of pairs, in seconds; None without a limit."""
 
 
 # A search for the highest rate: its promise and duration. The answer is not stored, because it follows from
@@ -94,7 +94,7 @@ PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
-    """Return a dataclass field for an option that limits a percentile. `text` begins its description."""
+    """Return a dataclass field for an option that limits a percentile, described by `text`."""
     bound: float | None = option(
         duration_with_unit(0.00001),
         None,
@@ -109,7 +109,7 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper limits of latencies at a rate. All due operations must also be done, and none may fail."""
+    """Upper limits of latencies at a rate. Also, all due operations must be done, and none fail."""
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -132,7 +132,7 @@ class LimitSearch:
     promise: Promise
     """Upper limits of latency."""
     max_time_s: float | None = None
-    """Time limit of the search in seconds, after which no window was started; None without a limit."""
+    """Time limit for the start of windows, in seconds; None without a limit."""
     seconds: float = 0.0
     """Duration of the search in seconds, including the first measurement, in a closed loop."""
     ended: str | None = None

@@ -43,18 +43,18 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latencies of a run's operations from their due times; None without operations."""
+    """Return a run's latencies from the due time of each operation; None without operations."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the latencies of a run's operations from their starts, without the queue; None without any."""
+    """Return a run's latencies from the start of each operation; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays of a run's operations that sqlstress itself caused; None without operations."""
+    """Return a run's delays that sqlstress itself caused; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
@@ -139,7 +139,7 @@ def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
 
 
 MAX_LATE_SHARE = 0.10
-"""Delay caused by sqlstress itself, as a share of p99, above which a finding reports it."""
+"""Delay caused by sqlstress itself, as a share of the p99 latency; a larger delay is reported."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Elements (blocks) of a shown report: paragraphs, lists, tables and pictures. Each format draws them."""
+"""Elements (blocks) of a shown report, drawn by each format: paragraphs, tables and so on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """Verdict of a whole report, in one or two sentences, which most formats show below the figures."""
+    """Verdict of a whole report in one or two sentences, shown below the figures."""
 
     text: str
 
@@ -44,7 +44,7 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that brief formats show, such as a terminal without --details; None for all."""
+    """Number of sentences that brief formats show; None for all."""
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Picture:
 
 
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
-"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL is a secondary result."""
+"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL a minor result."""
 MORE, LESS = "more", "less"
 """Values of `Column.better`: whether a larger or a smaller figure is better."""
 
@@ -107,11 +107,11 @@ class Column(Generic[C]):
     name: str
     """Heading of the column in one line."""
     heading: tuple[str, str] = ("", "")
-    """Heading of the column in two short lines. By default, the last word of `name` is the second line."""
+    """Heading in two short lines. By default, the last word of `name` is the second line."""
     align: str = "right"
     """Alignment of the cells: right or left."""
     role: str = FIGURE
-    """Role of the column: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
+    """Role: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
     cell: Callable[[C], str | None] = lambda _: None
     """Function that returns a row's cell; None if the row lacks the figure."""
     meaning: str = ""
@@ -121,7 +121,7 @@ class Column(Generic[C]):
     this explanation.
     """
     leaves: int | None = None
-    """Rank by which a table that is too wide drops the column, lowest first; None to keep the column."""
+    """Rank by which columns are dropped from a wide table, lowest first; None to keep the column."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the column is not in the file."""
     value: Callable[[Trial], Value] = lambda _: None
@@ -234,7 +234,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its uncertainty, the share `spread`: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
+    """Return a rate with its uncertainty, a share: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -385,12 +385,12 @@ _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return a text as one line of visible characters, without escape sequences and repeated spaces."""
+    """Return a text as one line without escape sequences and repeated spaces."""
     return " ".join(visible(text).split())
 
 
 def visible(text: str) -> str:
-    """Return a text as one line of visible characters, without escape sequences. All spaces are kept."""
+    """Return a text as one line without escape sequences. All spaces are kept."""
     if text.isascii() and text.isprintable():
         return text  # the fast path for most texts
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
@@ -415,7 +415,7 @@ def name_end(text: str, longest: int) -> str:
 
 
 def _visible(character: str) -> str:
-    """Return a character as shown: white space becomes a space, an invisible character becomes "?"."""
+    """Return a character as shown: a space for white space, "?" for invisible characters."""
     if character.isspace():
         return " "
     return "?" if unicodedata.category(character) in _UNSEEN else character

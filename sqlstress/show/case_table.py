@@ -241,7 +241,7 @@ SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Function that returns the cell of a report in a table of several reports; None without a figure.
+"""Function that returns a report's cell in a comparison; None without a figure.
 
 Its arguments are the table, the index of the row, and the index of the report.
 """
@@ -254,7 +254,7 @@ class ComparisonFigure:
     name: str
     """Name of the columns. {letter} becomes the letter of the report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines. {letter} and {system} become the report's letter and operating system."""
+    """Name in two short lines, with placeholders {letter} and {system} (operating system)."""
     meaning: str
     """Explanation for the legend. {units} becomes the counted operations, such as transactions."""
     cell: ComparedCell
@@ -323,14 +323,14 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return a report's rate divided by the first report's: "1.02", or "~1.02" if it may be chance."""
+    """Return a report's rate / the first report's rate: "1.02", or "~1.02" if it may be chance."""
     ratio = compared.estimate(row, index) if compared.shows_ratio(index) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return half the range of a case's rates as a percentage of their median: "±3%"; None for one trial."""
+    """Return half the range of a case's rates, relative to the median: "±3%"; None for one trial."""
     rates = list(map(math.exp, logarithms(compared.run(row, index))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 

@@ -1,4 +1,4 @@
-"""Figures of reports as a CSV file with a row for each trial and worker, or as a dict for each case."""
+"""Figures of reports as CSV, with a row for each trial and worker, or as a dict for each case."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ OF_RATE: dict[str, Getter[Run]] = {
     "arrival": lambda run: arrivals.spacing if (arrivals := run.case.arrivals) else None,
     "latency_limit_s": lambda run: arrivals.latency_limit_s if (arrivals := run.case.arrivals) else None,
 }
-"""Columns of a case whose operations are due at a fixed rate."""
+"""Columns of a case at a fixed rate."""
 ARRIVED: dict[str, Getter[Arrived]] = {
     "due_operations": lambda arrived: arrived.due,
     "skipped_operations": lambda arrived: arrived.skipped,
@@ -101,7 +101,7 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
-"""Columns of a trial whose operations are due at a fixed rate. Latencies count from the due time."""
+"""Columns of a trial at a fixed rate. Latencies count from the due time."""
 LATENCY: dict[str, Getter[Latency]] = {
     "count": lambda latency: latency.count,
     "p50_ns": lambda latency: latency.p50_ns,

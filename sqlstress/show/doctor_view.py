@@ -66,7 +66,7 @@ def doctor_text(
 
 
 def hunt_text(conclusion: str) -> str:
-    """Return the last entry of the text: the conclusion of a search for faults of this system."""
+    """Return the last lines of `sqlstress doctor`: the conclusion of a search for system faults."""
     return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 
@@ -88,7 +88,11 @@ Entry = tuple[str | None, str]
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, sharing: str
 ) -> Iterator[Entry]:
-    """Yield an entry for each property of the environment. For the parameters, see `doctor_text`."""
+    """Yield an entry for each property of the environment.
+
+    `loop` is native or python. `free_bytes` is the free space of the file system; None if unknown. `sharing`
+    is the folder of shared memory; empty if unknown.
+    """
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""

@@ -52,7 +52,7 @@ def exit_code(found: Sequence[Ending]) -> int:
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
-    """Return the problem that the user stopped a measurement. `after` is its progress: "3 of 8 cases"."""
+    """Return the problem that the user stopped a measurement after, for example, "3 of 8 cases"."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 

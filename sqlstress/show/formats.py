@@ -1,4 +1,4 @@
-"""Formats of reports: functions from a report to a text. Their modules are imported at the first call."""
+"""Formats of reports: functions that return a text, imported at the first call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS = ("json", "txt", "md", "html", "xml")
-"""Formats that can hold the result of a study, such as a crash test. Others hold only figures of cases."""
+"""Formats that can hold the result of a study without cases, such as a crash test."""
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module of `show`. The first call imports the module."""
+    """Return a function that calls `name` of a module of `show`, imported at the first call."""
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -27,7 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module, for a format that holds only figures of cases.
+    """Return a function that calls `name` of a module, for a format with figures of cases only.
 
     The function raises UsageError for the result of a study, such as a crash test.
     """

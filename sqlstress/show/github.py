@@ -41,7 +41,7 @@ def workflow_commands(*reports: Report) -> tuple[str, ...]:
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return annotations for a check against a baseline. `max_drop` is the allowed change, as a share."""
+    """Return annotations for a check against a baseline. `max_drop` is the allowed share."""
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:

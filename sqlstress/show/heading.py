@@ -81,7 +81,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits. It names the target if there are several."""
+    """Return a sentence on the durability of a trial's commits, with the target if several differ."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -128,7 +128,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return the observations of another SQLite than the driver's; empty unless all trials made one."""
+    """Return observed SQLite libraries other than the driver's; empty unless in every trial."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -138,7 +138,7 @@ def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
 
 
 def _to_minute(created: str) -> str:
-    """Return an ISO 8601 time to the minute, with its time zone. Other texts are returned unchanged."""
+    """Return an ISO 8601 time to the minute, with time zone; other texts unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -167,7 +167,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window_conditions(group: Group) -> Iterator[str]:
-    """Yield texts on the length of the window, the arrivals of operations, and the number of passes."""
+    """Yield the length of the window, the arrivals of operations, and the number of passes."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -192,7 +192,7 @@ def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _setting_conditions(group: Group) -> Iterator[str]:
-    """Yield a text with the optional settings that the user set and all runs share; nothing without any."""
+    """Yield one text with the optional settings that all runs share; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -201,7 +201,7 @@ def _setting_conditions(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield texts on the drivers and their libraries, for each variant of an A/B test if they differ."""
+    """Yield the drivers and their libraries, for each variant of an A/B test if they differ."""
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(
@@ -216,7 +216,10 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
-    """Yield the drivers of some runs with their libraries; only servers if programs open the database."""
+    """Yield the drivers of some runs with their libraries.
+
+    If the user's programs open the database, yield only servers.
+    """
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
         runs = [run for run in all_runs if run.case.driver == name]

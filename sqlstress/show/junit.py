@@ -1,4 +1,4 @@
-"""A report as JUnit XML, for test runners. A test passes if its case was measured and its data is right."""
+"""A report as JUnit XML. A test passes if its case was measured and the data is right."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _suite(report: Report) -> ElementTree.Element:
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each property of a suite: origin, command, libraries, warnings."""
+    """Yield the properties (name, value) of a suite: origin, command, libraries, warnings."""
     yield "measured", heading.origin(report)
     yield "command", " ".join(report.command)
     for build in report.environment.builds:
@@ -98,7 +98,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
 
 
 def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.Element:
-    """Return a test that passed. `suite` is the last part of the class name; `seconds` is the duration."""
+    """Return a test that passed. `suite` ends the class name; `seconds` is the duration."""
     classname = f"sqlstress.{suite}" if suite else "sqlstress"
     time = "0" if seconds is None else f"{finite(seconds) or 0.0:.3f}"
     return ElementTree.Element("testcase", name=name, classname=classname, time=time)
@@ -129,14 +129,14 @@ def _case(run: Run, name: str) -> ElementTree.Element:
 
 
 def _set_outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:
-    """Record that a test did not pass. `kind` is failure, error or skipped; `code` is the type of problem."""
+    """Record a test's outcome: failure, error or skipped. `code` is the type of problem."""
     message = brief(text)
     outcome = ElementTree.SubElement(test, kind, message=message, type=code)
     outcome.text = message
 
 
 def _set_counts(suites: ElementTree.Element) -> None:
-    """Set the number of tests, the numbers by outcome, and the total time in seconds, as attributes."""
+    """Set the number of tests, the numbers by outcome, and the total time, as attributes."""
     tests = list(suites.iter("testcase"))
     suites.set("tests", str(len(tests)))
     for kind, attribute in _OUTCOMES.items():

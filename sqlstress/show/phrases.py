@@ -29,7 +29,7 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of text facts, by name. Other text facts have their name, in capitals, as the value."""
+"""Sample values of text facts, by name. The default is the name in capitals."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
 """Sample values of other facts, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
@@ -70,7 +70,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample arguments of a sentence function: all, then variants without or with another value."""
+    """Yield sample arguments of a sentence function: all, then variants with one omitted or changed."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():

@@ -74,7 +74,7 @@ def colour(place: int) -> str:
 
 
 def name(words: str) -> str:
-    """Return a text as one short line for a plot, without placeholders of plotly.js such as "%{x}"."""
+    """Return a text as one short line, without placeholders of plotly.js such as "%{x}"."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -110,14 +110,14 @@ def counts_axis(counts: Iterable[int]) -> Plain:
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return attributes of an axis for these values: logarithmic for a wide range, else linear from 0."""
+    """Return the scale of an axis: logarithmic for a wide range of values, else linear from 0."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with marks. `hover` is the template of their texts, and `place` the index of the colour.
+    """Return a line with marks. `hover` is a template of texts, `place` the index of the colour.
 
     If `more` has attributes of the stroke, the line has no marks.
     """
@@ -166,9 +166,9 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of rates as bars, with views of absolute and of relative rates.
 
-    A relative rate is divided by the report's rate of the first common case. `names` has a label for each
-    report. `bar` returns the title of a case's view and the key of its bar. `bar_name` returns the name of
-    the bar.
+    A relative rate is divided by the report's rate of the first case that all reports have. `names` has a
+    label for each report. `bar` returns the title of a case's view and the key of its bar. `bar_name` returns
+    the name of the bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -193,7 +193,7 @@ def bar_plots(
 
 
 def _relative_rate(compared: ComparedTable, base: int) -> Figure:
-    """Return a function: a report's rate of a case divided by its rate of case `base`."""
+    """Return a function: a report's rate of a case / the report's rate of case `base`."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -205,7 +205,7 @@ def _relative_rate(compared: ComparedTable, base: int) -> Figure:
 def _bars_view(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return a view with horizontal bars, which leave room for long names. The first case is at the top."""
+    """Return a view with horizontal bars (room for long names), the first case at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -253,7 +253,7 @@ def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
 
 
 def _lines_view(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
-    """Return a view of a figure by number of processes, with lines for each report and number of buckets."""
+    """Return a view of a figure by processes: a line for each report and number of buckets."""
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -314,7 +314,7 @@ _BUCKETS = 0x7F80
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot with a view for each case: the histograms of latencies. Nothing without latencies."""
+    """Yield a plot with a histogram of latencies for each case; nothing without latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),

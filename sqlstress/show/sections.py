@@ -1,4 +1,4 @@
-"""Sections of a report or comparison, as blocks (paragraphs, tables, lists), which each format draws."""
+"""Sections of a report or comparison, as blocks (paragraphs, tables) that each format draws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Functions that make pages in a format, such as Markdown, from blocks (paragraphs, tables, lists)."""
+    """Functions that make pages in a format, such as Markdown, from blocks."""
 
     drawn: Callable[[Block], str]
     """Function that returns a block as text; "" if the format leaves the block out."""
@@ -59,7 +59,7 @@ class Pages:
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return a check against a baseline as text. `metric` is "tps" or "p99"; `max_drop` is a share."""
+        """Return a check against a baseline as text. `metric`: "tps" or "p99"; `max_drop`: a share."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -96,7 +96,10 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group_blocks(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks on a table of runs. New warnings are added to `warned`; old ones are left out."""
+    """Yield the blocks on a table of runs.
+
+    Warnings in `warned` are left out. The shown warnings are added to `warned`.
+    """
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]

@@ -1,4 +1,4 @@
-"""Base classes of presenters, which show the results of an experiment, with default tables and plots.
+"""Base classes of presenters: objects that show the results of an experiment.
 
 A group is the runs of a table; it may be split into parts, each with one value of an option. A topic is a
 function that yields the findings on one subject for a group. A study is an experiment that decides itself
@@ -87,7 +87,7 @@ class Presenter:
     """Object that shows the results of an experiment. Subclasses override the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield the findings on a group, in order, without those on wrong and missing data."""
+    """Functions that yield findings on a group, in order, except for wrong and missing data."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
     """Figures that comparisons of reports show by default."""
     proves: ClassVar[str] = NOTHING_LOST
@@ -164,7 +164,7 @@ class Presenter:
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return the load options of each case in which the cases differ, as text."""
+        """Return, for each case, the load options in which the cases differ, as text."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -266,7 +266,7 @@ def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name. `holder_of` returns a run's dataclass of options."""
+    """Return the CSV columns of options, by name. `holder_of` returns a run's options."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -285,16 +285,16 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _spec_field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return a function that returns the field `name` of a run's spec; None unless of type `kind`."""
+    """Return a function from a run to the field `name` of its spec; None for other types."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
-"""Main figure at the top of an HTML page: figure, name, and status (ok, failed, unknown or "")."""
+"""Main figure at the top of an HTML page: figure, name, status (ok, failed, unknown or "")."""
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict. `what` is its name, and `proved` its text if the data is right."""
+    """Return the tile of a verdict. `what` is the name, `proved` the text for right data."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

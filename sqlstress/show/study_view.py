@@ -1,4 +1,4 @@
-"""Presentation of A/B tests, of checks against a baseline, and of searches for the highest rate.
+"""Presentation of A/B tests, checks against a baseline, and searches for the highest rate.
 
 An A/B test compares the variants (arms) A and B. A pair is a window of A and the next window of B. A look is
 an interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the worse, as a share.
@@ -118,7 +118,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 def _arm_sentences(
     report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]
 ) -> Iterator[str]:
-    """Yield sentences on the test, each variant (arm), the differences between A and B, and warnings."""
+    """Yield sentences on the test, the variants A and B, their differences, and warnings."""
     yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
@@ -141,7 +141,7 @@ def _arm_sentences(
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table of an A/B test: a row for each case, and a last row for the mean of all cases."""
+    """Return the table of an A/B test: a row for each case, then a row for the mean."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -180,7 +180,7 @@ def _median_figure(run: Run, metric: str) -> float | None:
 
 
 def _estimate_cells(look: Look) -> tuple[str, ...]:
-    """Return the cells of an interim result: number of pairs, change, and the interval of the change."""
+    """Return cells for an interim result: number of pairs, change, interval of the change."""
     return whole_cell(look.pairs), *_change_cells(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
@@ -451,7 +451,7 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median of a percentile over the windows at a rate, in ms; None for too few operations."""
+    """Return a percentile in ms (median of the windows); None for too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < min_operations([name]) else ms_cell(ns)
 

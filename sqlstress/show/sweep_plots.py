@@ -1,4 +1,4 @@
-"""Plots of throughput and latency for cases that differ in the numbers of processes and of files.
+"""Plots of throughput and latency for cases with different numbers of processes and files.
 
 A layout is a number of files (buckets). A group (runs of a table) may be split into parts by the values of
 one option, `group.setting`. If so, each value has a line over the numbers of processes, or a bar if this
@@ -72,7 +72,7 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the throughput axis divided by the highest measured value. It cuts ideal growth off."""
+"""Top of the throughput axis / highest measured value. Higher ideal growth is cut off."""
 BIN_S = 0.1
 """Length of the intervals in which workers count transactions, in seconds."""
 MIN_BINS = 6
@@ -80,7 +80,7 @@ MIN_BINS = 6
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of processes, with dashed lines for ideal (proportional) growth."""
+    """Yield the plot of TPS by number of processes, with dashed lines for proportional growth."""
     # Published figures with an unknown number of processes have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
@@ -113,7 +113,7 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield one plot of TPS, with a line or a bar for each value of the option that the group compares."""
+    """Yield one plot of TPS, with a line or a bar for each value of the compared option."""
     if _processes_vary(group):
         data = list(_curves_by_value(group))
         xaxis = counts_axis(run.case.concurrency for run in group.runs)
@@ -127,7 +127,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _curves_by_value(group: Group) -> Iterator[Plain]:
-    """Yield lines of TPS by number of processes, one for each value of the option and number of files."""
+    """Yield lines of TPS by processes, one for each value of the option and number of files."""
     layouts = sorted({run.case.buckets for run in group.runs})
     for number, (part, layout) in enumerate(product(group.parts, layouts)):
         label = group.layout_value_label(name(group.value(part.case)), layout)
@@ -179,7 +179,7 @@ def _throughput_by_files(group: Group) -> Iterator[Plot]:
 def _throughput_line(
     label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str
 ) -> Plain:
-    """Return the line of TPS by number of processes for one number of files, with the trials' spread."""
+    """Return the line of TPS by processes for one number of files, with the trials' spread."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -187,7 +187,7 @@ def _throughput_line(
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace."""
+    """Add bars from the lowest to the highest trial of each run to a trace. Return the trace."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -209,7 +209,7 @@ def _line_name(layout: int, runs: Iterable[Run]) -> str:
 def over_time(
     group: Group, line_label: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of TPS over the time of the window. `line_label` returns the label of a run's line."""
+    """Yield the plot of TPS over the window. `line_label` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
         data = [
@@ -238,11 +238,11 @@ def _window_line(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Horizontal distance between the marks of two numbers of files, in processes."""
+"""Distance between marks of two numbers of files, on an axis of processes."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each process's rate divided by the mean; nothing without several processes."""
+    """Yield the plot of each process's rate / the mean; nothing without several processes."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -266,7 +266,7 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each process's rate divided by the mean, by value of the option."""
+    """Yield the plot of each process's rate / the mean, by value of the compared option."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -281,7 +281,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, WorkerResult, float]]:
-    """Yield each worker with its run, and its rate divided by the mean rate of the trial's workers."""
+    """Yield (run, worker, rate / mean rate of the trial's workers) for each worker."""
     for run, trial in measured:
         total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
@@ -304,7 +304,7 @@ _COMPARED_PERCENTILES = (("p99", "solid"), ("p50", "dash"))
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency percentiles, with a view for each kind of operation and number of files."""
+    """Yield the plot of latency percentiles, a view for each kind of operation and number of files."""
     draw = _percentiles if not group.parts else _over_processes if _processes_vary(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
@@ -344,7 +344,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 by number of processes, with lines for each value of the option."""
+    """Return the view of p50 and p99 by processes, with lines for each value of the option."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):

@@ -33,7 +33,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
-    """Return a text in lines of WIDTH characters. `bullet` begins the first line and indents the others."""
+    """Return a text in lines of WIDTH characters. `bullet` begins the first line."""
     indent = " " * len(bullet)
     return "\n".join(
         wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
@@ -41,7 +41,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits WIDTH, and its text. First the gaps shrink, then columns are dropped."""
+    """Return a table that fits WIDTH, and its text: narrow gaps first, then fewer columns."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -77,7 +77,7 @@ def draw_briefly(block: Block) -> str:
 
 
 MARKS = "±~*"
-"""Marks at figures in tables. A legend explains each mark by a clause, such as "±: 95% interval"."""
+"""Marks at figures in tables, which a legend explains by clauses such as "±: 95% interval"."""
 
 
 def _mark_meanings(blocks: Sequence[Block]) -> str:
@@ -91,7 +91,7 @@ def _mark_meanings(blocks: Sequence[Block]) -> str:
 
 
 def _brief_closing(blocks: Sequence[Block]) -> str:
-    """Return the last text of a brief page: the meanings of marks in tables, and a hint at --details."""
+    """Return the last text of a brief page: meanings of marks, and a hint at --details."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)

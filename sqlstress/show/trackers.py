@@ -29,7 +29,7 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a unique name for each case of a report: its label and its options other than defaults.
+    """Return a unique name for each case of a report: its label and changed options.
 
     Options that only affect the precision of figures (window, trials, seed, verification) are left out.
     """

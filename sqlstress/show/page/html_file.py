@@ -68,7 +68,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def report_fragment(report: Report) -> str:
-    """Return a report as one HTML element without a script, for a notebook: tables and first findings."""
+    """Return a report as one HTML element without a script, for a notebook."""
     sections = (
         element("section", *tables_html(_briefly(section.blocks))) for section in report_sections(report)
     )
@@ -85,7 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports. The title is the headline of the comparison or of the first report."""
+    """Return a page of reports, with the headline of the comparison or first report as title."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -99,7 +99,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
 
 
 def page(title: str, body: Sequence[str], plots: Plots) -> str:
-    """Return a complete page. `body` has the sections as HTML; `plots` has the plots in these sections."""
+    """Return a complete page. `body` has its sections as HTML; `plots` has their plots."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -231,7 +231,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section as HTML (description, findings, plots, tables), and add its plots to `plots`."""
+    """Return a section as HTML, and add its plots to `plots`."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
@@ -247,7 +247,7 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plots of a report without tables of cases: an A/B test, a search, or another study."""
+    """Yield the plots of a report without tables of cases, such as an A/B test."""
     yield from ab_plots(report)
     yield from limit_plots(report)
     for shown, result in shown_results(report):
@@ -353,7 +353,7 @@ def _environment(surroundings: Environment, warned: Collection[str]) -> str:
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each property of the environment; an unknown value may be empty."""
+    """Yield the properties (name, value) of the environment; unknown values may be empty."""
     host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
@@ -384,7 +384,7 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _repeat_command(report: Report) -> str:
-    """Return the command that repeats the measurement, as HTML with a copy button; "" without a command."""
+    """Return HTML of the command that repeats the measurement; "" without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]

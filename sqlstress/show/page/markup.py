@@ -1,4 +1,4 @@
-"""HTML of texts and blocks. All texts of a report are escaped here, so that they cannot add markup."""
+"""HTML of texts and blocks. All texts are escaped here, so that they cannot add markup."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 
 def data(plain: Any) -> str:
-    """Return plain data as JSON for a script element, without characters that could end the element."""
+    """Return plain data as JSON, escaped so that it cannot end the script element."""
     written = json.dumps(_rounded(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _rounded(plain: Any) -> Any:
-    """Return plain data with seven significant digits. Further digits depend on the version of Python."""
+    """Return plain data with seven digits. Further digits depend on the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -101,7 +101,7 @@ def draw(block: TextBlock) -> str:
 
 
 def text_columns(blocks: Sequence[Block]) -> str:
-    """Return the blocks other than tables as HTML, in two columns if they are long and the page is wide."""
+    """Return HTML of the blocks other than tables; long texts in two columns on a wide page."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -120,7 +120,7 @@ MAX_OPEN_ROWS = 60
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML. Tables are folded if all tables together have more than MAX_OPEN_ROWS rows.
+    """Yield blocks as HTML, with folded tables if these have more than MAX_OPEN_ROWS rows in total.
 
     If so, all tables with a caption (a paragraph that ends with a colon) are folded, because a single open
     table would look like the most important one. Tables without a caption stay open until MAX_OPEN_ROWS rows
@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
-    """Yield each caption (or None) with its tables, and each text without tables with an empty list."""
+    """Yield each caption (or None) with its tables; each other text with an empty list."""
     caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -164,7 +164,7 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list
 
 
 def _folded(caption: TextBlock | None, tables: Sequence[Table]) -> str:
-    """Return folded tables as HTML, with a summary that is always visible. A click opens the tables."""
+    """Return HTML of tables that a click on their summary opens."""
     rows = max(len(table.rows) for table in tables)
     columns = [column.name for column in tables[0].columns if column.role == FIGURE]
     summary = f"Table: {', '.join(filter(None, columns))}"
@@ -196,7 +196,7 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
-    """Return a row of a table as HTML. `cells` has the HTML and alignment of each `name` (td or th) element.
+    """Return a table row as HTML. `cells` has (HTML, alignment) of each `name` (td or th).
 
     `begins` is whether the row begins a new group.
     """
