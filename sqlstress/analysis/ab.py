@@ -134,12 +134,9 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 """Name of each metric in sentences."""
 
 
-def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield the differences between A and B as text, such as "synchronous: full and normal".
-
-    `run` is a case's run of A, and `against` the case's run of B.
-    """
-    case, other = run.case, against.case
+def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Iterator[str]:
+    """Yield the differences between A and B as text, such as "synchronous: full and normal"."""
+    case, other = run_a.case, run_b.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
     builds = tuple(
@@ -159,7 +156,7 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
         # The digest of a file's content is left out, because the name of the file is shown.
         if not name.endswith("digest") and _field_text(value) != _field_text(other_value):
             yield f"{name}: {_field_text(value)} and {_field_text(other_value)}"
-    if names := _differing_modules(run, against):
+    if names := _differing_modules(run_a, run_b):
         yield f"files of imported modules: {listing(names)}"
 
 
@@ -233,8 +230,7 @@ class Pairs:
     def failing(self) -> tuple[Change, ...]:
         """Return the changes that are significantly worse than --max-drop allows.
 
-        Only the average change if the average of all cases fails, or no case fails; else the changes of
-        failing cases.
+        Return only the average over all cases if the average fails, or no case fails; else the failing cases.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -250,10 +246,7 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the number of pairs that would probably decide the test; None if no number would.
-
-        None also for too few pairs to estimate the number.
-        """
+        """Return the number of pairs that would probably decide the test; None if none would, or unknown."""
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
@@ -325,10 +318,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict; empty without pairs.
-
-    For the verdict fail, these are the failing changes; else the change averaged over all cases.
-    """
+    """Return the changes that explain the verdict: failing changes, or else the average over all cases."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -392,13 +382,10 @@ def _options(pairs: int, test: AbTest) -> str:
     return f" ({' '.join(options)})" if options else ""
 
 
-def _longer_windows(report: Report, needed: int) -> str:
-    """Return the option for longer windows: " (--duration 4s)"; "" for a fixed number of operations.
-
-    `needed` is the number of pairs needed at the present duration.
-    """
+def _longer_windows(report: Report, pairs_needed: int) -> str:
+    """Return the option for longer windows: " (--duration 4s)"; "" for a fixed number of operations."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""
-    seconds = case.duration_s * min(10, max(2, math.ceil(needed / MOST)))
+    seconds = case.duration_s * min(10, max(2, math.ceil(pairs_needed / MOST)))
     return f" (--duration {format_duration(seconds)})"

@@ -1,7 +1,4 @@
-"""Findings (sentences of a report) on wrong data, failures, results and accuracy.
-
-A group is the runs shown in one table. A run is all trials of a case.
-"""
+"""Findings (sentences of a report) on wrong data, failures, results and accuracy."""
 
 from __future__ import annotations
 
@@ -63,10 +60,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the failures of a check, added up over all passes, with counter-examples.
-
-    `checks` has the result of the check in each pass.
-    """
+    """Return the failures of a check, added up over its results in all passes."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])

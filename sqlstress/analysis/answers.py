@@ -1,8 +1,7 @@
 """Comparison of cases: which case, target (such as SQLite) or value of an option is best.
 
 A run is all trials of a case. A pass is one trial of each case, so drift (heat, other programs) affects all
-cases of a pass equally. The size of a case is its numbers of files and processes. Runs are about equal if
-they differ by significantly less than the share NEAR.
+cases of a pass equally. The size of a case is its numbers of files and processes.
 """
 
 from __future__ import annotations
@@ -45,18 +44,17 @@ class LeadingRuns:
         return len(self.runs) > 1 and not self.equal
 
 
-def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> LeadingRuns:
-    """Return the best run, and all runs that are not significantly worse.
-
-    `families` is the number of such calls among which the error probability is divided.
-    """
+def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1) -> LeadingRuns:
+    """Return the best run, and all runs that are not significantly worse."""
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
         run
         for run in runs
-        if not any(tested.is_behind(run, head, families) for head in heads if head is not run)
+        if not any(tested.is_behind(run, head, divide_error_by) for head in heads if head is not run)
     )
-    equal = all(tested.is_near(run, head, families) for run in near for head in heads if head is not run)
+    equal = all(
+        tested.is_near(run, head, divide_error_by) for run in near for head in heads if head is not run
+    )
     return LeadingRuns(heads[-1], near, len(near) > 1 and equal)
 
 

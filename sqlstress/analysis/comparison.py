@@ -237,7 +237,7 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
 def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
     """Return the rates of report `index` in `rows`, divided by the first report's.
 
-    Only the smallest and the largest ratio, unless the rows differ in the number of processes.
+    Return only the smallest and the largest ratio, unless the rows differ in the number of processes.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]

@@ -1,8 +1,8 @@
 """Differences between reports: barriers and remarks.
 
 A barrier, such as different work, makes a ratio of two rates meaningless. A remark, such as another version
-of Python, may only explain a ratio. A group is the runs of a report that share a table. A part is one
-report's runs in a table of several reports. A sweep is a series of cases with different numbers of processes.
+of Python, may only explain a ratio. A part is one report's runs in a table of several reports. A sweep is a
+series of cases with different numbers of processes.
 """
 
 from __future__ import annotations
@@ -231,10 +231,7 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the properties, such as the work, in which reports must agree for a comparison.
-
-    Properties with equal values are included.
-    """
+    """Yield the properties, such as the work, in which reports must agree, with their values."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
@@ -278,10 +275,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability level of commits; None if unknown for any trial.
-
-    The levels are comparable between targets, such as SQLite and PostgreSQL.
-    """
+    """Return the durability level of commits, comparable between targets; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
@@ -299,18 +293,15 @@ def _durability(part: ComparedPart) -> str | None:
     return None if not texts or None in texts else "; ".join(filter(None, texts))
 
 
-def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings and the effect of a sync; None if the call that syncs is unknown.
-
-    `codes` has the codes of the report's warnings, such as "sync-does-nothing".
-    """
+def _durability_text(durability: Durability, warning_codes: set[str]) -> str | None:
+    """Return the settings and the effect of a sync; None if the call that syncs is unknown."""
     if not durability.syncs:
         worth = "no commit waits for a sync"
-    elif "sync-does-nothing" in codes:
+    elif "sync-does-nothing" in warning_codes:
         worth = "each commit waits for a sync that does nothing"
     elif durability.primitive is None:
         return None
-    elif durability.primitive == "F_FULLFSYNC" and "apple-fullfsync" in codes:
+    elif durability.primitive == "F_FULLFSYNC" and "apple-fullfsync" in warning_codes:
         worth = "each commit waits for what is reportedly a barrier only"
     elif not durability.reaches_the_medium:
         worth = "each commit waits until the drive has it in its cache"
@@ -326,10 +317,7 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the properties, such as the driver, that may explain a ratio.
-
-    Properties with equal values are included.
-    """
+    """Yield the properties, such as the driver, that may explain a ratio, with their values."""
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
@@ -386,10 +374,7 @@ def _verification(part: ComparedPart) -> str:
 
 
 def _differing_settings(parts: Parts) -> Values:
-    """Return the effective settings in which reports differ, as text for each report.
-
-    None for unknown settings; "none" if the driver stores nothing.
-    """
+    """Return the effective settings in which reports differ, by report; None if unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

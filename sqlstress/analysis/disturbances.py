@@ -1,7 +1,4 @@
-"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat.
-
-A run is all trials of a case, and a group is the runs shown in one table.
-"""
+"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat."""
 
 from __future__ import annotations
 

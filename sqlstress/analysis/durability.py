@@ -144,10 +144,7 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 
 
 def versions(builds: Builds) -> list[str | None]:
-    """Return the version of each build; None for an unknown build.
-
-    The check-in follows in brackets if builds have equal versions, but different check-ins.
-    """
+    """Return the version of each build, with the check-in if only that differs; None if unknown."""
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short

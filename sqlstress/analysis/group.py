@@ -98,10 +98,7 @@ class Group:
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return a label of an option's value with a number of buckets: "full, 20 buckets".
-
-        If all cases of the group have one number of buckets, the number is left out.
-        """
+        """Return an option's value with the number of buckets, if that varies: "full, 20 buckets"."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -161,7 +158,8 @@ class PairwiseTests:
     """Tests that compare runs in pairs, by their figures in common passes (repetitions).
 
     `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
-    `base_ratio`: the two alternatives spend the same part of `error`.
+    `base_ratio`: both alternatives spend the same part of `error`. A caller that repeats a test for several
+    sets of runs divides the error by their number (`divide_error_by`).
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -184,50 +182,36 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base` with an interval; None for too few passes.
-
-        With a probability of at least 1 - `error`, the intervals of all pairs contain the true ratios.
-        """
+        """Return the ratio of `other` to `base` with an interval; None for too few passes."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
     # best run must be right (Hsu 1984), so the error probability is divided by the number of other runs, not
     # of pairs.
 
-    def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is significantly better than `run`.
+    def is_behind(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
+        """Return whether `other` is significantly better than `run`."""
+        return self._passes.at_least(id(run), [id(other)], self._best / divide_error_by) > 1
 
-        `families` is the number of sets of runs in which a best run is sought. They share the error
-        probability.
-        """
-        return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
-
-    def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is at most slightly (NEAR, 10%) better than `run`, significantly.
-
-        `families` is the number of sets of runs in which a best run is sought. They share the error
-        probability.
-        """
-        return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
+    def is_near(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
+        """Return whether `other` is significantly less than 10% (NEAR) better than `run`."""
+        return self._passes.at_most(id(run), id(other), self._best / divide_error_by) < 1 / (1 - NEAR)
 
     # Curves: throughput by number of processes, for one number of files (a layout).
 
-    def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
+    def rises(self, run: Run, others: Sequence[Run], divide_error_by: int) -> bool:
         """Return whether throughput rises significantly from `run` to `others`, with more processes.
 
         `run` is compared with the first of `others`, with the mean of the first two, and so on, because a
-        mean shows a rise after fewer passes. `layouts` is the number of tested curves.
+        mean shows a rise after fewer passes.
         """
-        error = self._error * TREND / 2 / layouts / max(1, len(others))
+        error = self._error * TREND / 2 / divide_error_by / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
-    def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of the ratio of `other` to `run`.
-
-        `bounds` is the number of such calls among which the error probability is divided.
-        """
-        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
+    def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
+        """Return an upper bound of the ratio of `other` to `run`."""
+        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
         """Return the ratio of `other` to `base` with a narrow interval; None for too few passes.
@@ -242,7 +226,7 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `other` is at most slightly better than `run`, by the interval of `ratio`."""
+        """Return whether `other` is significantly less than 10% (NEAR) better than `run`, by `ratio`."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -262,10 +246,7 @@ def noise(tested: PairwiseTests) -> Noise:
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason for unclear tests: `count` passes made, `needed` passes needed.
-
-    No number is advised if `needed` exceeds MAX_ADVISED_PASSES.
-    """
+    """Return the reason for unclear tests: `count` passes made, `needed` passes needed."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -392,10 +373,7 @@ def _merge_key(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split groups into lists of groups that differ only in the option `name`.
-
-    `traits` has the options of each group, as text by name.
-    """
+    """Split groups into lists that differ only in the option `name`. `traits` has their options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if drivers

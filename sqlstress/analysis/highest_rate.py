@@ -45,10 +45,7 @@ def promise_clause(promise: Promise) -> str:
 
 
 def min_operations(names: Iterable[str]) -> int:
-    """Return the minimum number of operations in a window that can be judged by these percentiles.
-
-    The name "max" is allowed, and needs no minimum.
-    """
+    """Return the minimum number of operations of a window judged by these percentiles or "max"."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )

@@ -1,7 +1,6 @@
 """Changes of throughput, waits and fairness with numbers of processes and buckets; saturation.
 
-A layout is a number of buckets (database files that partition the keys). A group is the runs of a table; a
-run is all trials of a case. A pass is one trial of each case.
+A layout is a number of buckets (database files that partition the keys).
 """
 
 from __future__ import annotations
@@ -67,10 +66,7 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 
 
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
-    """Return the finding on the best runs.
-
-    If several runs lead, the finding states their lowest and highest median.
-    """
+    """Return the finding on the best runs, with the lowest and the highest median of several."""
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
     is_several = len(lead.runs) > 1
@@ -88,13 +84,10 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput by number of processes on one number of buckets, with tests of its rise.
+    """Throughput by number of processes on one number of buckets, with tests of its rise."""
 
-    `layouts` is the number of curves that share the error probability.
-    """
-
-    def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
-        self.tested, self.layouts = tested, layouts
+    def __init__(self, tested: PairwiseTests, measured: Sequence[Run], divide_error_by: int) -> None:
+        self.tested, self.divide_error_by = tested, divide_error_by
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
         """Runs in ascending order of processes, one for each number."""
 
@@ -111,7 +104,7 @@ class Curve:
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
-            if not self.tested.rises(run, self.runs[place:], self.layouts):
+            if not self.tested.rises(run, self.runs[place:], self.divide_error_by):
                 break
             rising.append(run)
         return rising
@@ -131,12 +124,9 @@ class Curve:
             fewest = upto[-1]
         return fewest
 
-    def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
-        """Return an upper bound of the ratio of any of the `later` runs to `run`.
-
-        `bases` is the number of runs with such a bound.
-        """
-        return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
+    def _max_gain(self, run: Run, later: Sequence[Run], divide_error_by: int = 1) -> float:
+        """Return an upper bound of the ratio of any of the `later` runs to `run`."""
+        return max(self.tested.gain(run, other, self.divide_error_by * divide_error_by) for other in later)
 
     def scaling(self) -> Finding:
         """Return the finding on the number of processes beyond which throughput does not rise."""
@@ -160,16 +150,13 @@ class Curve:
             unclear=None if enough is first else _count(first),
         )
 
-    def _unclear_scaling(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that noise hides whether throughput rises beyond the run `first`.
-
-        Throughput is known to rise from the runs in `less`.
-        """
+    def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
+        """Return the finding that throughput rises from the runs `rising`, but perhaps not beyond `first`."""
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
             sentences.scaling_unclear,
-            less=_count(less[-1]) if less else None,
+            less=_count(rising[-1]) if rising else None,
             first=_count(first),
             most=None if most > MAX_REPORTED_GAIN else most,
             noise=noise(self.tested),
@@ -194,7 +181,7 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput on `layout` buckets divided by that of the curve `base`.
 
-    The runs with the largest common number of processes are compared. None without such runs, or for too few
+    Both are taken at the largest common number of processes. None without such a number, or for too few
     passes.
     """
     base_runs = {_count(run): run for run in base.runs}
@@ -235,10 +222,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return significant changes of longest wait and fairness from `base` to `other`, by name.
-
-    `error` is the probability of a wrong result, half for each test.
-    """
+    """Return significant changes of longest wait and fairness from `base` to `other`, by name."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)

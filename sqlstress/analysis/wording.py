@@ -158,10 +158,7 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return the processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
-
-    Numbers of buckets with equal numbers of processes are named together.
-    """
+    """Return the processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets"."""
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
@@ -177,11 +174,8 @@ def _layouts_of(cases: Sequence[Case]) -> str:
     )
 
 
-def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Return ascending numbers as text: "1, 2 and 4 processes", "1 and 3 to 8 processes".
-
-    `named` returns a number with its unit, such as "4 processes".
-    """
+def _numbers(values: Sequence[int], with_unit: Callable[[int], str]) -> str:
+    """Return ascending numbers as text: "1, 2 and 4 processes", "1 and 3 to 8 processes"."""
     ranges: list[list[int]] = []
     for value in values:
         if ranges and value == ranges[-1][-1] + 1:
@@ -194,7 +188,7 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
             map(digits, numbers) if len(numbers) < 3 else [f"{digits(numbers[0])} to {digits(numbers[-1])}"]
         )
     *first_parts, last = parts
-    return listing([*first_parts, last.removesuffix(digits(values[-1])) + named(values[-1])])
+    return listing([*first_parts, last.removesuffix(digits(values[-1])) + with_unit(values[-1])])
 
 
 # Changes of a figure in gates, which pass or fail in CI: A/B tests, and checks against a baseline. `metric`

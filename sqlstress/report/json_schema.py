@@ -98,10 +98,7 @@ def generated_text() -> str:
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass without its `excluded` fields.
-
-    Schemas of nested dataclasses are added to `definitions`.
-    """
+    """Return the schema of a dataclass, and add schemas of nested dataclasses to `definitions`."""
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}

@@ -1,6 +1,6 @@
 """Table, findings and plots of an open loop, in which operations are due at a fixed rate.
 
-A latency counts from the due time, so it includes the time in the queue. A run is all trials of a case.
+A latency counts from the due time, so it includes the time in the queue.
 """
 
 from __future__ import annotations
@@ -91,11 +91,8 @@ _FROM_DUE = (
 )
 
 
-def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of a table of cases at fixed rates.
-
-    `failed` is the column of failed operations. `proved` is a clause that explains a verdict of ok.
-    """
+def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tuple[Column[Row], ...]:
+    """Return the columns of a table of cases at fixed rates."""
     return (
         *setting_columns(group),
         BUCKETS,
@@ -120,20 +117,17 @@ def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row]
             lambda arrived: arrived.skipped,
             "skipped: too late at their turn (--latency-limit), as a percentage of those due",
         ),
-        failed,
+        failed_column,
         LONGEST_WAIT.explained(
             ["longest wait: the slowest operation, from its due time, including one still queued"]
         ),
-        VERIFIED.explained([*spread_legend(group), *verified_legend(group, proved)]),
+        VERIFIED.explained([*spread_legend(group), *verified_legend(group, proof_clause)]),
     )
 
 
-def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield a table of cases at fixed rates, and its legend.
-
-    `failed` is the column of failed operations. `proved` is a clause that explains a verdict of ok.
-    """
-    table = table_of(rows_of(group), columns(group, failed, proved))
+def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Iterator[Block]:
+    """Yield a table of cases at fixed rates, and its legend."""
+    table = table_of(rows_of(group), columns(group, failed_column, proof_clause))
     yield table
     yield Legend(table)
 

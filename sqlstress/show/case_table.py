@@ -1,8 +1,4 @@
-"""Columns that several experiments share, for tables with a row for each case.
-
-A run is all trials of a case. A group is the runs of a table; it may be split into parts, each with one value
-of an option. A side is a target, such as SQLite, with its runs.
-"""
+"""Columns that several experiments share, for tables with a row for each case."""
 
 from __future__ import annotations
 

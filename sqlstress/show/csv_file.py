@@ -258,10 +258,7 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns whose functions take the object that `part` selects from a row.
-
-    The value is None if the row has no such object.
-    """
+    """Return columns with values of the object that `part` selects from a row; None without one."""
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)

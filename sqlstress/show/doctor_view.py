@@ -44,16 +44,15 @@ def doctor_text(
     loop: str,
     others: Sequence[str] = (),
     free_bytes: int | None = None,
-    sharing: str = "",
+    shared_memory_folder: str = "",
 ) -> str:
     """Return a text on the environment: verdict, properties, then warnings, serious ones first.
 
-    `loop` is native or python. `others` has a line for each driver that the examined case does not use.
-    `free_bytes` is the free space of the file system; None if unknown. `sharing` is the folder of shared
-    memory; empty if unknown.
+    `loop` is native or python. `others` has a line for each driver that the examined case does not use. An
+    unknown value is None or "".
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
-    for label, text in _surroundings(environment, loop, free_bytes, sharing):
+    for label, text in _surroundings(environment, loop, free_bytes, shared_memory_folder):
         lines += _entry(label, text)
     if others:
         lines.append("")
@@ -86,13 +85,9 @@ Entry = tuple[str | None, str]
 
 
 def _surroundings(
-    environment: Environment, loop: str, free_bytes: int | None, sharing: str
+    environment: Environment, loop: str, free_bytes: int | None, shared_memory_folder: str
 ) -> Iterator[Entry]:
-    """Yield an entry for each property of the environment.
-
-    `loop` is native or python. `free_bytes` is the free space of the file system; None if unknown. `sharing`
-    is the folder of shared memory; empty if unknown.
-    """
+    """Yield an entry for each property of the environment. `loop` is native or python."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -100,8 +95,8 @@ def _surroundings(
     yield "Processor", f"{host.processor or 'unknown model'}, {cores} available{limit}"
     yield "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
     yield "Python", host.python or _UNKNOWN
-    if sharing:
-        yield "Sharing", f"shared memory is in {sharing}"
+    if shared_memory_folder:
+        yield "Sharing", f"shared memory is in {shared_memory_folder}"
     sleep_ns = host.sleep_1ms_ns
     yield "Sleep", _UNKNOWN if sleep_ns is None else f"a sleep of 1 ms takes {format_ms(sleep_ns)} ms"
     device = f" on {file_system.device}" if file_system.device else ""

@@ -27,10 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module, for a format with figures of cases only.
-
-    The function raises UsageError for the result of a study, such as a crash test.
-    """
+    """Return a function that calls `name` of a module; it raises UsageError for reports without cases."""
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import first_study_label

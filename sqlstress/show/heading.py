@@ -1,8 +1,4 @@
-"""Description of a measurement in a few sentences: host, load, library, durability, warnings.
-
-A condition is a setting that the runs of a table share, such as the length of the window. A target stores the
-data (SQLite or a server), and a driver is a way to use it from Python.
-"""
+"""Description of a measurement in a few sentences: host, load, library, durability, warnings."""
 
 from __future__ import annotations
 

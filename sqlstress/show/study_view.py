@@ -490,10 +490,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield marks of the windows that kept the promise, and marks of those that broke it.
-
-    `bound` is the shown figure: a percentile or "max".
-    """
+    """Yield marks at the latency `bound`, for windows that kept the promise and for the others."""
     windows = [
         (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)

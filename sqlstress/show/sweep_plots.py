@@ -57,10 +57,7 @@ def _processes_vary(group: Group) -> bool:
 
 
 def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with a view for each value of the option that the group compares.
-
-    `draw` yields the plot for the runs with one value. Use this for values that cannot share axes.
-    """
+    """Yield one plot with a view for each value of the compared option, drawn by `draw`."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(

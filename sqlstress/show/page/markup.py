@@ -195,13 +195,10 @@ def _table(table: Table) -> str:
     return element("div", inner, class_="table", tabindex="0", data_names=names)
 
 
-def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
-    """Return a table row as HTML. `cells` has (HTML, alignment) of each `name` (td or th).
-
-    `begins` is whether the row begins a new group.
-    """
+def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False, **attributes: str) -> str:
+    """Return a table row as HTML. `cells` has (HTML, alignment) of each `name` (td or th)."""
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
-    return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"
+    return element("tr", *drawn_cells, class_="next" if begins_group else False) + "\n"
 
 
 def _cell(table: Table, row: int, column: int) -> str:
