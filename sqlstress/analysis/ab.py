@@ -326,7 +326,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Minimum distance from --max-drop at which more pairs help, as a share of --max-drop."""
+"""Share of --max-drop: if the estimate is nearer to --max-drop, more pairs do not help."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 

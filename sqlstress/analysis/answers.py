@@ -40,7 +40,7 @@ class LeadingRuns:
 
     @property
     def unclear(self) -> bool:
-        """Whether several runs lead and noise hides which is best."""
+        """Whether several runs lead, and noise hides which run is best."""
         return len(self.runs) > 1 and not self.equal
 
 

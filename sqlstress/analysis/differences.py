@@ -81,7 +81,7 @@ class DifferencesTable:
     sweeps: bool
     """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether keys include the number of files. If not, each report has one number of files."""
+    """Whether a row's key includes the number of files. If not, each report has one such number."""
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
@@ -237,7 +237,8 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return a property with its `values`, by report. `clause` names the property in a sentence.
 
-        Ratios of a report are barred if its value or the first report's is unknown, or if the values differ.
+        Ratios of a report mean nothing if its value or the first report's is unknown, or if the values
+        differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):

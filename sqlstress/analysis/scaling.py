@@ -97,7 +97,7 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """First runs of the curve, from each of which more processes raise throughput significantly.
+        """Runs, from the first on, after which more processes still raise throughput significantly.
 
         The tests run in a fixed order and end at the first failure, so each may use the whole error
         probability.

@@ -511,7 +511,10 @@ def suspicion(
     effect: str = "",
     late: bool = False,
 ) -> str:
-    """Name a suspected fault. `late`: Python's sqlite3 began the transaction just before the write."""
+    """Return a sentence on a suspected fault of the user's code, such as a lost update.
+
+    `late` is whether Python's sqlite3 began the transaction only at the write.
+    """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""

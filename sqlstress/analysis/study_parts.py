@@ -19,7 +19,7 @@ WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study that found no answer. With --strict, this is a failure."""
+"""Status of a study that found no answer; a failure with --strict."""
 EXAMPLES = 3
 """Maximum number of counter-examples (wrong rows) shown for a failed check."""
 

@@ -235,7 +235,7 @@ def capital(text: str) -> str:
 def with_interval(ratio: Ratio, what: str) -> str:
     """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)". `what` is "as fast".
 
-    A ratio that is significantly near 1 (see NEAR) is "about as fast".
+    A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
     """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
@@ -244,7 +244,7 @@ def with_interval(ratio: Ratio, what: str) -> str:
 def without_interval(ratio: Ratio, what: str) -> str:
     """Return a ratio as text: "1.9 times as fast". `what` is "as fast".
 
-    A ratio that is significantly near 1 (see NEAR) is "about as fast".
+    A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
     """
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
@@ -260,7 +260,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Share of operations that waited for the whole timeout, from which a sentence says "all"."""
+"""Share of failures after the whole timeout, from which a sentence does not count the others."""
 
 
 class FailureTime(NamedTuple):

@@ -330,8 +330,8 @@ class Holds:
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. Holds between two samples are missed. Holds with no free sample between count
-    as one."""
+    """Number of observed holds. Holds between two samples are missed. Holds without a free sample between
+    them count as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0

@@ -166,7 +166,7 @@ class Table:
 
     @property
     def leaving(self) -> tuple[str, ...]:
-        """Names of the columns that a table that is too wide drops, in order."""
+        """Names of the columns to drop from a table that is too wide, in order."""
         ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
         return tuple(name for _, name in sorted(ranks))
 

@@ -128,7 +128,7 @@ WORKER: dict[str, Getter[WorkerResult]] = {
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of TRIAL that a row for a whole case lacks."""
+"""Columns of TRIAL that are left out in a row for a whole case."""
 _OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
@@ -209,7 +209,7 @@ def _json_value(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
-    Not a dict, because names may occur twice: a user's transaction called "sync_append" has columns with
+    Not a dict, because names may occur twice: for a transaction called "sync_append", the user's columns have
     names of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
@@ -258,7 +258,7 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns with values of the object that `part` selects from a row; None without one."""
+    """Return columns that read the object which `part` selects from a row; None without an object."""
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)

@@ -70,7 +70,7 @@ def hunt_text(conclusion: str) -> str:
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
-    """Return a sentence: whether this system is fit for measurements."""
+    """Return a sentence on whether this system is fit for measurements."""
     serious = [warning.code for warning in warnings if warning.serious]
     if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."

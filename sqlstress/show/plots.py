@@ -308,7 +308,7 @@ def latency_lines(
 _COARSER = 4
 """Number of dropped low bits of a histogram index. That leaves eight steps per power of two."""
 _BUCKETS = 0x7F80
-"""Index of the first histogram bucket whose latencies would be infinite."""
+"""Index of the first histogram bucket above all finite 32-bit floats."""
 
 
 def distributions(

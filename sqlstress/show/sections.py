@@ -32,7 +32,7 @@ from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Section of the presentation of a report."""
+    """Section of a shown report: blocks such as paragraphs and tables."""
 
     blocks: tuple[Block, ...]
     group: Group | None = None

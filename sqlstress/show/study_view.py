@@ -402,7 +402,7 @@ def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
     answer, rates = answer_of(report, search), tried_rates(report, search)
     near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
-    if any(_may_contain_checkpoints(attempt.run) for attempt in near):
+    if any(_are_checkpoints_unknown(attempt.run) for attempt in near):
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
     counts = [count for attempt in near if (count := _min_checkpoints(attempt.run)) is not None]
     if counts and min(counts) < 1:
@@ -424,7 +424,7 @@ def _min_checkpoints(run: Run) -> float | None:
     return min(counts, default=None)
 
 
-def _may_contain_checkpoints(run: Run) -> bool:
+def _are_checkpoints_unknown(run: Run) -> bool:
     """Return whether a run writes to a WAL, but its number of checkpoints is unknown."""
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:

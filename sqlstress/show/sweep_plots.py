@@ -136,7 +136,7 @@ def _curves_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _bars_by_value(group: Group) -> Iterator[Plain]:
-    """Yield bars of TPS by value of the option, as a set for each number of files and processes."""
+    """Yield bars of TPS by value of the option: one set for each number of files and processes."""
     by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
     for run, _ in group.measured():
         tps = finite(run.median_tps())
