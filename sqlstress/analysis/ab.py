@@ -93,7 +93,7 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the interim result of the pairs so far, with verdict fail, pass or undecided."""
+    """Return the interim result of the pairs (A, B) so far: fail, pass or undecided."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
@@ -124,7 +124,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the bounds of a ratio (B divided by A) in ascending order; None for too few pairs."""
+    """Return the bounds of the ratio B / A in ascending order; None for too few pairs of trials."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -326,7 +326,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop: if the estimate is nearer to --max-drop, more pairs do not help."""
+"""Share of --max-drop: if the estimate is nearer to --max-drop, more trials do not help."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 

@@ -60,7 +60,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the failures of a check, added up over its results in all passes."""
+    """Return the failures of a check, added up over its results in all trials."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])

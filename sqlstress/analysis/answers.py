@@ -75,7 +75,7 @@ def inconclusive_findings(
 ) -> Iterator[Finding]:
     """Yield the reason and the remedy if any finding in `found` is unclear.
 
-    `tested` has the tests behind these findings; None for too few passes.
+    `tested` has the tests behind these findings; None for too few trials.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -94,7 +94,7 @@ Size = tuple[int, int]
 """Number of files and number of processes of a case."""
 
 ONE_LEADS, LEADERS_EQUAL, LEADER_UNCLEAR, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts of a comparison of targets, as tables show them."""
+"""Verdicts of a comparison of targets, such as SQLite and PostgreSQL, as tables show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Side:
     """Target (such as SQLite) to compare with other targets, and its runs."""
 
     name: str
-    """Name of the target; name of the driver if several sides have the same target."""
+    """Name of the target, such as SQLite; name of the driver if several sides have one target."""
     runs: tuple[Run, ...]
     durability: str
     """Durability of a commit as text; empty if unknown or different between trials."""
@@ -115,18 +115,18 @@ class Side:
 
     @property
     def driver(self) -> str:
-        """Name of the driver of all runs."""
+        """Name of the driver, through which Python uses the target."""
         return self.runs[0].case.driver
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Comparison of targets at one size of case (numbers of files and processes)."""
+    """Comparison of targets (such as SQLite) at one size of case: numbers of files and processes."""
 
     case: Case
     """Case of the first target."""
     names: tuple[str, ...]
-    """Names of the compared targets."""
+    """Names of the compared targets, such as SQLite."""
     ahead: tuple[str, ...]
     """Names of the targets that lead, or are not significantly worse than the leader."""
     verdict: str
@@ -138,7 +138,7 @@ class Lead:
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets of a group, each with its runs; empty if there is a single target."""
+    """Return the targets (such as SQLite) that a group compares, if there are several."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -174,7 +174,7 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield a comparison of targets for each size of case that all targets have.
+    """Yield a comparison of the targets in `sides` for each size of case that all targets have.
 
     `error` is the probability that any comparison is wrong.
     """
@@ -200,7 +200,7 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the fastest targets, and on targets whose commits differ in durability."""
+    """Yield findings on the fastest targets (such as SQLite), and on differences in durability."""
     sides = sides_of(group)
     classes = group_by_durability(sides)
     if len(classes) > 1 and not any(side.durability for side in sides):
@@ -306,7 +306,7 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _rates_by_size(part: Group) -> dict[Size, Rates]:
-    """Return transactions per second by size of case and pass, for runs that can be compared."""
+    """Return TPS by size of case and pass (repetition), for runs that can be compared."""
     by_size = {
         size_of(run.case): run.rates() for run in part.runs if part.is_comparable(run) and rate_of(run)
     }
@@ -319,7 +319,7 @@ def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
 
 
 def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
-    """Return transactions per second by pass: the geometric mean over all sizes of case."""
+    """Return transactions per second by pass (repetition): the geometric mean over all sizes."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_size.values()))
         for number in _common_passes(by_size)
@@ -327,14 +327,14 @@ def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base` with an interval; None for too few common passes."""
+    """Return the ratio of `other` to `base` with an interval; None for too few common trials."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `estimate` replaces `ratio` if there are too few passes for a ratio.
+    `estimate` replaces `ratio` if there are too few trials for a ratio.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))

@@ -63,7 +63,7 @@ class ComparedTable:
     """
 
     table: DifferencesTable
-    """Compared cases: a row for each case, with a run of each report."""
+    """Compared cases: a row for each case, with the trials of each report."""
     differences: tuple[Difference, ...]
     """Differences between the reports. Differences that make ratios meaningless come first."""
     anyway: bool

@@ -123,7 +123,7 @@ def syncs_clause(found: Durability) -> str:
 
 
 Builds = Sequence[SqliteBuild | None]
-"""SQLite build of each report or arm; None if unknown."""
+"""SQLite build of each report or variant; None if unknown."""
 
 DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),

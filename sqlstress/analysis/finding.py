@@ -41,7 +41,7 @@ class Finding:
 
     def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
         self.sentence: Callable[..., str] = sentence
-        """Function that returns the English sentence. Its keyword arguments are the facts."""
+        """Function that returns the English sentence from the facts, its keyword arguments."""
         self.facts: Mapping[str, Any] = facts
         """Keyword arguments of `sentence`: numbers, labels, and named tuples of both.
 

@@ -128,7 +128,7 @@ class Group:
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return tests that compare runs in pairs; None if they share fewer than MIN_PASSES passes.
+        """Return tests that compare runs in pairs; None if they share fewer than MIN_PASSES trials.
 
         `figures` returns the compared figures of a run by pass (number of the trial), all above 0.
         """
@@ -170,7 +170,7 @@ class PairwiseTests:
 
     @property
     def passes(self) -> int:
-        """Number of passes that all runs have in common."""
+        """Number of passes (repetitions) that all runs have in common."""
         return self._passes.count
 
     def middle(self, run: Run) -> float:
@@ -182,7 +182,7 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base` with an interval; None for too few passes."""
+        """Return the ratio of `other` to `base` with an interval; None for too few trials."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
@@ -214,7 +214,7 @@ class PairwiseTests:
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base` with a narrow interval; None for too few passes.
+        """Return the ratio of `other` to `base` with a narrow interval; None for too few trials.
 
         For callers that need only one ratio for each run. `ratio` allows for the ratios of all pairs.
         """
@@ -232,21 +232,21 @@ class PairwiseTests:
 
     @cached_property
     def passes_needed(self) -> int:
-        """Estimated number of passes that would show a relative difference of NEAR (10%)."""
+        """Estimated number of trials of each case that would show a difference of NEAR (10%)."""
         return self._passes.passes_needed(NEAR, self._error * TREND)
 
 
 MAX_ADVISED_PASSES = 100
-"""Largest number of passes that a sentence advises."""
+"""Largest number of trials (--repeat) that a sentence advises."""
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason for unclear tests: the number of passes made, and the number needed."""
+    """Return the reason for unclear tests: the number of trials made, and the number needed."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason for unclear tests: `count` passes made, `needed` passes needed."""
+    """Return the reason for unclear tests: `count` trials of each case made, `needed` needed."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 

@@ -32,9 +32,9 @@ MIN_OPERATIONS_ABOVE = 10
 MAX_LATE_SHARE = 0.5
 """Largest delay caused by sqlstress itself in a judged window, as a share of the limit."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its promise, even if stored latencies are wrong."""
+"""Minimum margin of a window that broke its latency promise, even if stored latencies are wrong."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults that break any promise: operations failed; not all were done; none was due."""
+"""Faults, apart from latency, that break a promise: failed operations; not all done; none due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress started operations late; too few operations."""
 
@@ -113,7 +113,7 @@ class TriedRate(NamedTuple):
     judged: tuple[Trial, ...]
     """Valid windows at this rate that could be judged."""
     margins: tuple[float, ...]
-    """Margin of each judged window: at most 0 if it kept the promise."""
+    """Margin of each judged window: at most 0 if it kept the latency promise."""
 
     @property
     def kept_count(self) -> int:
@@ -144,7 +144,7 @@ def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
 
 
 def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
-    """Return the highest rate that keeps the promise and the lowest that breaks it, if known."""
+    """Return the highest rate that keeps the latency promise, and the lowest that breaks it."""
     return answer(_margins_by_rate(tried_rates(report, search)))
 
 
@@ -173,7 +173,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the highest rate that keeps the promise, as far as it is known."""
+    """Return the finding on the highest rate that keeps the latency promise, as far as known."""
     windows, promise_text = _margins_by_rate(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:

@@ -194,7 +194,7 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest reported ratio between the longest waits of two runs."""
+"""Smallest reported ratio between the longest waits of two cases."""
 MIN_FAIRNESS_CHANGE = 0.05
 """Smallest reported change of fairness (Jain's index of the processes' shares)."""
 

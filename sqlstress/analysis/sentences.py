@@ -36,7 +36,7 @@ from sqlstress.statistics.units import digits, format_duration, format_ms, plura
 
 
 class FailedCheck(NamedTuple):
-    """Check of the data that failed in one or more passes."""
+    """Check of the data that failed in one or more trials of a case."""
 
     name: str
     problems: int | None
@@ -134,16 +134,16 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why noise hides a difference: too few passes were measured."""
+    """Reason why noise hides a difference: too few trials."""
 
     passes: int
-    """Number of measured passes."""
+    """Number of trials of each case."""
     share: float
     """Relative difference that cannot be shown, from 0 to 1."""
     enough: int | None
-    """Number of passes that would show the difference; None if more than `too`."""
+    """Number of trials that would show the difference; None if more than `too`."""
     too: int
-    """Largest number of passes that a sentence advises."""
+    """Largest number of trials that a sentence advises."""
 
 
 def _noise(noise: Noise) -> str:
@@ -286,10 +286,10 @@ def not_comparable(
 
 
 class SidesAhead(NamedTuple):
-    """Targets with the highest throughput at given numbers of processes and files."""
+    """Targets (such as SQLite) with the highest throughput at given numbers of processes and files."""
 
     ahead: Sequence[str]
-    """Names of the targets that lead, or may lead."""
+    """Names of the targets, such as SQLite, that lead or may lead."""
     behind: Sequence[str]
     where: str
     unclear: bool = False
@@ -335,7 +335,7 @@ class ValueRatio(NamedTuple):
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """Ratio with an interval; None for too few passes."""
+    """Ratio with an interval; None for too few trials."""
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
@@ -981,7 +981,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Numbers of windows at a rate: all windows, and those that kept the promise."""
+    """Numbers of windows at a rate: all windows, and those that kept the latency promise."""
 
     rate: int
     held: int

@@ -19,14 +19,14 @@ WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study that found no answer; a failure with --strict."""
+"""Status of a study, such as a search, without an answer; a failure with --strict."""
 EXAMPLES = 3
 """Maximum number of counter-examples (wrong rows) shown for a failed check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Conclusion of a study: a status and the sentence that explains it."""
+    """Conclusion of a study (such as a crash test): a status, and the sentence that explains it."""
 
     status: str
     """WRONG, UNPROVED, PROVED or NO_ANSWER."""
@@ -35,7 +35,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class ReportPart:
-    """Part of a report with the result and the verdict of one study."""
+    """Part of a report with the result and the verdict of a study, such as a crash test."""
 
     name: str
     """Name of the tested event, such as "process death"."""
@@ -78,12 +78,12 @@ class ResultReader(Protocol):
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of the report's studies, each with the presenter of the study."""
+    """Return the results of the report's studies, each with the object that shows it."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[ReportPart, ...]:
-    """Return the part of each study in a report; empty without a study."""
+    """Return the part of each study (such as a crash test) in a report; empty without a study."""
     return tuple(reader.part(result) for reader, result in _results(report))
 
 

@@ -308,7 +308,7 @@ class Change(NamedTuple):
     pairs: int
     """Number of pairs of trials (one of A, one of B) behind the estimate."""
     low: float | None = None
-    """Lower bound of the ratio; None for too few pairs."""
+    """Lower bound of the ratio; None for too few pairs of trials."""
     high: float | None = None
     where: str = ""
     """Label of the case, such as "at 8 processes"; empty for the mean of all cases."""

@@ -171,7 +171,7 @@ class Report:
 
     @property
     def holds_something(self) -> bool:
-        """Whether the report has any run or any result of a study."""
+        """Whether the report has any measured case, or any result of a study such as a crash test."""
         return bool(self.runs or self.results)
 
 

@@ -20,7 +20,7 @@ DRAWN, TURNS = ORDERS = ("drawn", "turns")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm (variant A or B) of an A/B test. Its runs have its name in the field `arm`."""
+    """Arm (variant A or B) of an A/B test. Its trials have its name in the field `arm` of the run."""
 
     name: str
     """Name of the arm: A (the baseline) or B."""
@@ -38,7 +38,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Interim result of an A/B test after some pairs, for the geometric mean over all cases."""
+    """Interim result of an A/B test after some pairs of windows, averaged over all cases."""
 
     pairs: int
     """Number of pairs (a window of A and a window of B) so far."""
@@ -71,7 +71,7 @@ class AbTest:
     arms: tuple[Arm, Arm]
     """Arms A and B."""
     first: str
-    """Arm that was measured first in the first pair: A or B."""
+    """Arm that was measured first in the first pair of windows: A or B."""
     looks: tuple[Look, ...] = ()
     """Interim results, in order."""
     verdict: str = "undecided"
@@ -79,7 +79,7 @@ class AbTest:
     reason: str | None = None
     """Reason for a verdict that did not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Rule for the first arm of later pairs: drawn (at random) or turns (alternating)."""
+    """Rule for the first arm in later pairs of windows: drawn (at random) or turns (alternating)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None

@@ -142,7 +142,7 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return `figure` with the uncertainty of `rates` (by pass): "22k ±8%".
+    """Return `figure` with the uncertainty from the `rates` of all trials: "22k ±8%".
 
     A "~" at the front means that other programs disturbed the run.
     """
@@ -364,11 +364,11 @@ SHAPE = ComparisonFigure(
 
 
 INCOMPARABLE = "not comparable"
-"""Cell instead of a leading target if commits of the targets differ in durability."""
+"""Cell instead of a leading target (such as SQLite) if commits differ in durability."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of targets side by side, and its legend; nothing for a single target."""
+    """Yield a table that compares targets (such as SQLite), with its legend; nothing for one target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return

@@ -33,7 +33,8 @@ class Ending(NamedTuple):
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return the problems of a measurement, the most severe first.
 
-    `saved` are names of files with the report. With `strict`, a study without an answer is a problem.
+    `saved` are names of files with the report. With `strict`, a study (such as a search) without an answer is
+    a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)

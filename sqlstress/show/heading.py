@@ -51,7 +51,7 @@ def when(report: Report) -> str:
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return a sentence: `what` (the work), then all settings that the runs of a table share."""
+    """Return a sentence: `what` (the work), then all settings that the table's cases share."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
@@ -77,7 +77,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, with the target if several differ."""
+    """Return a sentence on the durability of a trial's commits, with the target if there are several."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -142,7 +142,7 @@ def _to_minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each setting that the runs share, and whether it is usual (brief formats omit it)."""
+    """Yield each setting that the table's cases share, and whether it is usual (left out if brief)."""
     yield from ((text, False) for text in _window_conditions(group))
     case = group.case
     if (
@@ -163,7 +163,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window_conditions(group: Group) -> Iterator[str]:
-    """Yield the length of the window, the arrivals of operations, and the number of passes."""
+    """Yield texts on the window's length, the arrivals of operations, and the number of trials."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -178,7 +178,7 @@ def _window_conditions(group: Group) -> Iterator[str]:
 
 
 def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield a clause for each target on waits for a locked database, and whether they are usual."""
+    """Yield a clause on waits for a locked database (by target), and whether they are usual."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -188,7 +188,7 @@ def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _setting_conditions(group: Group) -> Iterator[str]:
-    """Yield one text with the optional settings that all runs share; nothing without any."""
+    """Yield one text with the optional settings that all cases share; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]

@@ -29,9 +29,9 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of text facts, by name. The default is the name in capitals."""
+"""Sample values of sentences' text arguments, by name. The default is the name in capitals."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of facts other than text, by type."""
+"""Sample values of sentences' other arguments, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -45,7 +45,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("long-write", "activity"): ("waits", "computes"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""Values of facts that select the wording, by (code of the sentence, name of the fact)."""
+"""Values of arguments that select the wording, by (code of the sentence, name)."""
 
 
 def sentences() -> dict[str, Sentence]:

@@ -216,7 +216,7 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of targets side by side, if there are several, and the table of cases."""
+        """Yield a table of targets (such as SQLite), if there are several, and a table of cases."""
         yield from case_table.blocks(group)
         yield from self.table(group)
 
@@ -231,7 +231,7 @@ class LoadShown(Presenter):
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return the fact that the checks of the data prove, as a clause of the legend."""
+        """Return the fact that the data checks prove, as a clause of the legend."""
         return NOTHING_LOST
 
     def rate(self, run: Run) -> float | None:

@@ -185,11 +185,11 @@ def _estimate_cells(look: Look) -> tuple[str, ...]:
 
 
 ESTIMATE_OFFSET = 0.4
-"""Horizontal distance of an estimate from its last pair, in pairs, so that both are visible."""
+"""Distance of an estimate from its last pair on the axis of pairs, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look."""
+    """Yield the plot of an A/B test: the ratio B/A of each pair of windows, and interim estimates."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -345,7 +345,7 @@ def _bound(ratio: float | None) -> str:
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Text of a table cell by verdict: whether a rate keeps the promise."""
+"""Text of a table cell by verdict: whether a rate keeps the promised latencies."""
 _LONGEST = 30
 """Maximum length of the cell with reasons of broken promises, in characters."""
 
@@ -469,7 +469,7 @@ def _window_faults(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of a search's windows by rate, with a view for each limit of the promise."""
+    """Yield the plot of a search's windows by rate, with a view for each promised latency."""
     if report.limit is None:
         return
     views = []
@@ -490,7 +490,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield marks at the latency `bound`, for windows that kept the promise and for the others."""
+    """Yield marks at the latency `bound`: windows that kept the promised latencies, then others."""
     windows = [
         (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
