@@ -1,1 +1,1 @@
-"""Conclusions from reports: pure functions that take reports and return findings."""
+"""Conclusions from reports, as findings: sentences stored with the facts that they state."""

@@ -1,9 +1,8 @@
-"""Conclusions from the pairs of an A/B test: the verdict, the change, and advice.
+"""Conclusions from an A/B test: the verdict, the change, and advice.
 
-An A/B test compares two arms (variants), A and B. In names of this module, a cell is a case that both arms
-measure. A slice is one window of one arm, and a pair is a slice of A next to a slice of B. The difference of
-a pair is the natural logarithm of the ratio of B's figure (TPS or p99) to A's, with a sign that makes it
-negative if B is worse. A look is an interim test of the pairs so far.
+A and B are the compared variants (arms). A slice is one window of an arm, and a pair is a slice of A next to
+a slice of B. A cell is a case that both arms measure. The difference of a pair is ln(B / A) for TPS, and
+-ln(B / A) for p99: negative if B is worse. A look is an interim test of the pairs so far.
 """
 
 from __future__ import annotations
@@ -44,10 +43,9 @@ from sqlstress.statistics.units import finite, format_duration, plural
 
 
 def figure(trial: Trial, metric: str) -> float | None:
-    """Return a trial's TPS, or for "p99" the 99th percentile of latency in ns; None if the figure is missing.
+    """Return a trial's TPS, or its p99 latency in ns; None if unknown or not above 0.
 
-    At a fixed rate, a latency counts from the due time of the operation. If it counted from the start, a
-    stall would lengthen only one latency, and not those of all delayed operations.
+    At a fixed rate, a latency counts from the due time, so that a stall lengthens all delayed operations.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -58,7 +56,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies by kind of operation, without those of single statements of a script."""
+    """Return a trial's latencies of operations, without single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -66,20 +64,21 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return the pair (run of A, run of B) for each case that was measured in both arms."""
+    """Return the run of A and the run of B for each case that both variants measured."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
 
 def too_many_failed(report: Report) -> tuple[Run, ...]:
-    """Return the runs that cannot be compared because more operations failed than --max-failed allows."""
+    """Return the runs in which more operations failed than --max-failed allows."""
     return tuple(run for run in report.runs if run.failed_too_many)
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return a list for each case: a difference (logarithm of B to A) for each pair that all cases have.
+    """Return, for each case, ln(B / A) of each pair of trials that all cases have.
 
-    The list of a case is empty if too many of its operations failed.
+    The sign is reversed for p99: negative means that B is worse. All lists are empty if any run had too many
+    failed operations.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -94,16 +93,17 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of an interim look at the pairs so far, with verdict fail, pass or undecided."""
+    """Return the interim result of the pairs (A, B) so far: fail, pass or undecided."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the ratio of B's figure to A's, estimated from the differences in `found`, and its bounds.
+    """Return the estimated ratio of B's figure to A's, with bounds.
 
-    `alpha` is the error rate of each bound, the look's `bound` and `worst`. They are None with too few pairs.
+    `found` has the difference ln(B / A) of each pair (negated for p99). `alpha` is the error rate of each of
+    the bounds `bound` and `worst`, which are None for too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -124,7 +124,7 @@ def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = U
 
 
 def possible_ratios(found: Look) -> tuple[float, float] | None:
-    """Return the two bounds of an estimated ratio in ascending order; None if there are too few pairs."""
+    """Return the bounds of the ratio B / A in ascending order; None for too few pairs of trials."""
     if found.worst is None or found.bound is None:
         return None
     return min(found.worst, found.bound), max(found.worst, found.bound)
@@ -134,13 +134,9 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 """Name of each metric in sentences."""
 
 
-def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Iterator[str]:
-    """Yield the differences between the arms of a case, such as "synchronous: full and normal".
-
-    `run` is the run of the case in arm A, and `against` is its run in arm B. Different SQLite builds are
-    listed even if they follow from different drivers.
-    """
-    case, other = run.case, against.case
+def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Iterator[str]:
+    """Yield the differences between A and B as text, such as "synchronous: full and normal"."""
+    case, other = run_a.case, run_b.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
     builds = tuple(
@@ -158,14 +154,14 @@ def arm_differences(report: Report, test: AbTest, run: Run, against: Run) -> Ite
     }
     for name, (value, other_value) in values.items():
         # The digest of a file's content is left out, because the name of the file is shown.
-        if not name.endswith("digest") and _value(value) != _value(other_value):
-            yield f"{name}: {_value(value)} and {_value(other_value)}"
-    if names := _differing_modules(run, against):
+        if not name.endswith("digest") and _field_text(value) != _field_text(other_value):
+            yield f"{name}: {_field_text(value)} and {_field_text(other_value)}"
+    if names := _differing_modules(run_a, run_b):
         yield f"files of imported modules: {listing(names)}"
 
 
 def _differing_modules(run: Run, other: Run) -> list[str]:
-    """Return the names of modules that two runs imported from different files, in their last trials."""
+    """Return the names of modules that two runs imported from different files."""
     modules, other_modules = (
         next((trial.modules for trial in side.trials[-1:]), {}) for side in (run, other)
     )
@@ -173,22 +169,22 @@ def _differing_modules(run: Run, other: Run) -> list[str]:
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a flat dict with the fields of a case and of its nested objects, by field name."""
+    """Return the fields of a case and of nested objects in one dict, by field name."""
     flat: dict[str, Any] = {}
     for name, value in plain.items():
         flat |= _flat(value) if isinstance(value, dict) else {name: value}
     return flat
 
 
-def _value(value: Any) -> str:
-    """Return the value of a field as text; "not set" for None, "" and an empty list."""
+def _field_text(value: Any) -> str:
+    """Return a field's value as text; "not set" for None, "" and []."""
     if value in (None, "", []):
         return "not set"
-    return "; ".join(map(_item, value)) if isinstance(value, list) else str(value)
+    return "; ".join(map(_item_text, value)) if isinstance(value, list) else str(value)
 
 
-def _item(value: Any) -> str:
-    """Return a list item as text. A transaction becomes its name and weight: "pay@3"."""
+def _item_text(value: Any) -> str:
+    """Return a list item as text; a transaction as its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -196,52 +192,51 @@ def _item(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from all pairs of an A/B test, at the error rate of its last look."""
+    """Estimates from all pairs of an A/B test, at the error rate of the last interim test."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """For each pair, the mean of its differences (logarithms of ratios) in all cases."""
+        """Difference ln(B / A) of each pair, averaged over all cases; negative if B is worse."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
-        self.of_answer = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
-        """Error rate of the statement that B is faster, or that B is slower."""
-        self.of_a_cell = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of the verdict fail from a single case, or from the mean of all cases."""
+        self.direction_alpha = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
+        """Error rate of the statements "B is faster" and "B is slower"."""
+        self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
+        """Error rate of the verdict fail for a single case, or for the average of all cases."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference (logarithm of a ratio, negative if B is worse) that --max-drop allows."""
+        """Smallest difference ln(B / A) that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
-        """Return the estimate for the mean of all cases, at the error rate `of_answer`."""
-        return estimate(self.means, self.test.metric, self.of_answer)
+        """Return the estimate of B divided by A, averaged over all cases."""
+        return estimate(self.means, self.test.metric, self.direction_alpha)
 
     def by_cell(self) -> list[Look]:
-        """Return an estimate for each case (cell)."""
+        """Return the estimate of B divided by A for each case."""
         if len(self.cells) == 1:
             return [self.together()]
-        return [estimate(cell, self.test.metric, self.of_a_cell) for cell in self.cells]
+        return [estimate(cell, self.test.metric, self.case_alpha) for cell in self.cells]
 
     def possible(self) -> str:
-        """Return a text on the smallest and the largest change for the worse that the pairs allow."""
+        """Return the possible change for the worse as text: "no drop shown, up to 69% possible"."""
         result = estimate(self.means, self.test.metric, self.alpha)
         return possible_change(result.worst, result.bound, self.test.metric)
 
     def change(self) -> Change:
-        """Return the change from A to B, averaged over all cases, for a finding."""
+        """Return the change from A to B, averaged over all cases."""
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes from A to B that are significantly worse than --max-drop allows.
+        """Return the changes that are significantly worse than --max-drop allows.
 
-        If the mean of all cases fails, return its change only. Else return the changes of the single cases
-        that fail. If nothing fails, return the change in the mean.
+        Return only the average over all cases if the average fails, or no case fails; else the failing cases.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
             labelled = zip(cells(self.report), self.cells, strict=True)
             parts += [(f"at {place(a.case)}", cell) for (a, _), cell in labelled]
-        alpha = self.of_a_cell
+        alpha = self.case_alpha
         failing = [part for part in parts if shows_drop(signed_rank_bounds(part[1], alpha), self.allowed)]
         if parts[0] in failing or not failing:
             return (self.change(),)
@@ -251,10 +246,7 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the estimated number of pairs that would decide the test if the estimate does not change.
-
-        Return None if there are too few pairs, or if the estimate is too near --max-drop (see NEAR).
-        """
+        """Return the number of pairs that would probably decide the test; None if none would, or unknown."""
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
@@ -264,7 +256,7 @@ class Pairs:
         return _pairs_needed(len(self.means), (ends[1] - ends[0]) / 2, gap)
 
     def _change(self, result: Look, where: str = "") -> Change:
-        """Return an estimate as a fact. `where` is the label of the case; "" for the mean of all cases."""
+        """Return an estimate as a `Change`. `where` is the label of a case; "" for the average."""
         low, high = possible_ratios(result) or (None, None)
         ends = None
         if result.worst is not None and result.bound is not None:
@@ -309,13 +301,13 @@ def conclusion(report: Report, test: AbTest) -> Finding:
             change=pairs.change(),
             advice=_advice(pairs),
         )
-    # The user stopped the test before a planned look decided it, so the verdict is UNDECIDED. A verdict at
-    # this moment would have an unknown error rate: the figures may have been the reason to stop.
+    # The user stopped the test before a verdict. A verdict now would have an unknown error rate, because the
+    # figures may have been the reason to stop.
     return Finding(sentences.ab_undecided, change=pairs.change())
 
 
 def failed_arm(run: Run) -> FailedArm:
-    """Return a fact on the failures in an arm: the share of operations, the allowed share, the reason."""
+    """Return the share of a run's operations that failed, the allowed share, and the reason."""
     return FailedArm(
         arm=run.arm or "",
         where=place(run.case),
@@ -326,11 +318,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict; empty without pairs.
-
-    For the verdict fail, these are the changes that fail; for other verdicts, the change in the mean of all
-    cases.
-    """
+    """Return the changes that explain the verdict: failing changes, or else the average over all cases."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -338,13 +326,13 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""More pairs do not help if the estimate differs from --max-drop by less than this share of it."""
+"""Share of --max-drop: if the estimate is nearer to --max-drop, more trials do not help."""
 TIME_MARGIN = 1.1
-"""Factor by which the advised --max-time exceeds the estimated time of the pairs."""
+"""Factor by which the advised --max-time exceeds the estimated time."""
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return sentences on the options with which the test would probably reach a verdict."""
+    """Return advice after an inconclusive test: options that would probably lead to a verdict."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
@@ -358,22 +346,22 @@ def _advice(pairs: Pairs) -> str:
             enough = f" If B equals A, about {plural(if_equal, 'pair')} would show it{options}."
         return (
             f"The pairs vary too much: half of them are {percent(scatter or 0.0)} or more from the estimate."
-            f"{enough} Use longer slices{_longer(pairs.report, if_equal or 10 * count)}."
+            f"{enough} Use longer slices{_longer_windows(pairs.report, if_equal or 10 * count)}."
         )
     needed = pairs.pairs_needed()
     if needed is None:
         return "The change is near the limit, where no number of pairs can decide: use another --max-drop."
     decided = f"About {plural(needed, 'pair')} would decide it if this result persists"
     if needed > MOST:
-        return f"{decided}: use longer slices{_longer(pairs.report, needed)}."
+        return f"{decided}: use longer slices{_longer_windows(pairs.report, needed)}."
     return f"{decided}{_options(needed, test)}."
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which a bound is at most `gap` from the estimate, in two digits.
+    """Return the number of pairs that narrows the half-width of an interval from `half` to `gap`.
 
-    After `pairs` pairs, the distance is `half`. It shrinks with the square root of the number of pairs.
-    Return None if `gap` is too small.
+    `half` is the half-width after `pairs` pairs, and shrinks with the square root of their number. The result
+    is rounded up to two digits. None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -384,7 +372,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if the test allows them."""
+    """Return the options for `pairs` pairs: " (--max-pairs 90)"; "" if the test allows as many."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:
@@ -394,13 +382,10 @@ def _options(pairs: int, test: AbTest) -> str:
     return f" ({' '.join(options)})" if options else ""
 
 
-def _longer(report: Report, needed: int) -> str:
-    """Return the option for longer windows: " (--duration 4s)"; "" if windows have no fixed duration.
-
-    `needed` is the number of pairs of windows that a verdict needs at the present duration.
-    """
+def _longer_windows(report: Report, pairs_needed: int) -> str:
+    """Return the option for longer windows: " (--duration 4s)"; "" for a fixed number of operations."""
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""
-    seconds = case.duration_s * min(10, max(2, math.ceil(needed / MOST)))
+    seconds = case.duration_s * min(10, max(2, math.ceil(pairs_needed / MOST)))
     return f" (--duration {format_duration(seconds)})"

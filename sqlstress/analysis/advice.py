@@ -1,8 +1,4 @@
-"""Advice: the findings of a report on its data, failures, results, and limits of its figures.
-
-A group is the runs of a table. A finding is a sentence with its facts. A pass is one trial of each case in
-turn.
-"""
+"""Findings (sentences of a report) on wrong data, failures, results and accuracy."""
 
 from __future__ import annotations
 
@@ -27,11 +23,11 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of cases with wrong data that are shown in full, and of counter-examples per check."""
+"""Maximum number of wrong cases shown in detail, and of counter-examples for a check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each reason why cases of a group were not measured, or only partly."""
+    """Yield a finding for each error that kept cases from being measured, fully or partly."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -45,11 +41,11 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case with wrong data: its failed checks, with counter-examples."""
+    """Yield findings on wrong data: the failed checks of MAX_SHOWN cases, then the other cases."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # these are the checks of all passes
+        for check in run.verdict.checks:  # checks of all passes
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)
@@ -64,18 +60,14 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return a fact on a check that failed: sums over its failed passes, and counter-examples.
-
-    `checks` has the results of the check in all passes.
-    """
+    """Return the failures of a check, added up over its results in all trials."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A missing row counts as a problem, but not as a checked row. If there are more problems than checked
-        # rows, the number of checked rows would confuse.
+        # A missing row is a problem, but not a checked row. A text such as "3 of 2 wrong" would confuse.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -84,7 +76,7 @@ def _failed_check(checks: Sequence[Check]) -> FailedCheck:
 
 
 def partial_proofs(group: Group) -> Iterator[Finding]:
-    """Yield findings on checks of the data that had no result, or did not cover all of the data."""
+    """Yield findings on checks of the data that had no result, or covered only a part of the data."""
     limits: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for run in group.runs:
         for check in run.verdict.checks:
@@ -102,7 +94,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings on a group of runs, which are shown below its table."""
+    """Return the findings to show below a table."""
     return (
         *wrong_data_findings(group),
         *failures(group),
@@ -114,69 +106,68 @@ def advise_group(group: Group) -> tuple[Finding, ...]:
 
 
 def advise(report: Report) -> tuple[Finding, ...]:
-    """Return the findings of a report: on studies, on all groups, and on missing measurements."""
+    """Return all findings of a report: on studies (crash tests, ...), tables and missing cases."""
     of_studies = (part.verdict.finding for part in parts(report))
     of_groups = chain.from_iterable(map(advise_group, merge_groups(group_runs(report.runs))))
     return (*of_studies, *of_groups, *missing(report))
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on cases that were not measured after an interruption or wrong data, if any."""
+    """Return the finding on cases left out by an interruption or after wrong data; else empty."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
         return (interruption(report),)
     if cut := early_end(report):
-        return (Finding(sentences.interrupted, trials=cut.made, planned=cut.due),)
+        return (Finding(sentences.interrupted, trials=cut.made, planned=cut.planned),)
     trials = sum(len(run.trials) for run in report.runs)
     return (Finding(sentences.interrupted, cases=len(report.runs), planned=report.planned, trials=trials),)
 
 
 class SweepState(NamedTuple):
-    """Progress of a sweep (a measurement of all cases in several passes) that ended early."""
+    """Numbers of made and planned trials of an incomplete measurement."""
 
     made: int
-    due: int
-    """Number of planned trials."""
+    planned: int
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the progress of a report's sweep; None if the sweep was complete, or its plan is unknown."""
+    """Return the numbers of made and planned trials of an incomplete measurement; else None."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]
     is_known = len(report.runs) >= report.planned
     is_stopped = any(run.verdict.status == "failed" for run in planned)
-    made, due = sum(len(run.trials) for run in planned), sum(run.case.repeat for run in planned)
+    made, planned_trials = sum(len(run.trials) for run in planned), sum(run.case.repeat for run in planned)
     ended = is_known if report.interrupted else is_stopped
-    return SweepState(made, due) if ended and made < due else None
+    return SweepState(made, planned_trials) if ended and made < planned_trials else None
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether a run was to have all its trials. Wrong data in a case may have ended them early."""
+    """Return whether all trials of a run were planned: no error, not skipped (except after wrong data)."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a sweep that stopped at wrong data, with the cases that were not measured."""
+    """Yield the finding on a stop at wrong data, with the cases that were left out."""
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
         left_out = places(cases) if is_one_work else listing([case_label(case) for case in cases])
         yield Finding(
-            sentences.stopped_at_wrong_data, trials=cut.made, planned=cut.due, left_out=left_out or None
+            sentences.stopped_at_wrong_data, trials=cut.made, planned=cut.planned, left_out=left_out or None
         )
 
 
 MAX_HALF_CHANGE = 0.10
-"""Largest relative difference between the rates of a window's halves; a larger one is reported."""
+"""Relative change of TPS between the halves of a window; a larger change is reported."""
 MAX_PROOF_SHARE = 0.05
-"""Largest share of the window that verification may take; a larger share is reported."""
+"""Share of the window taken by checks of the data; a larger share is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
-    """Yield findings that limit the figures of a group of runs: unsteady rates, and our own time."""
-    changes = [(change, run.case) for run in group.runs if (change := _change(run)) is not None]
+    """Yield findings on accuracy: unsteady rates, and time taken by sqlstress itself."""
+    changes = [(change, run.case) for run in group.runs if (change := _half_change(run)) is not None]
     if changes:
         largest = max((change for change, _ in changes), key=abs)
         yield Finding(sentences.not_steady, where=group.places(case for _, case in changes), change=largest)
@@ -184,12 +175,12 @@ def figure_limits(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
         if cost and rate and not stores_nothing(run.case.driver):
-            # `cost` is the time of our code for a transaction, measured without a store. With a store, our
-            # code takes longer, because caches are colder and other processes share the processor. So the
-            # share measured during the trial may be higher, and the larger share is reported.
+            # `cost` is the time of sqlstress's code per transaction, measured with a store that does nothing.
+            # With a real store, caches are colder and processors are shared. So the share measured during the
+            # trial may be higher; the larger share is reported.
             share = _mean_share([worker.harness_share for worker in trial.workers])
-            # A share above 1, computed from `cost`, is impossible. Then other programs slowed the measurement
-            # of `cost` down.
+            # Without the limit of 1.0, the share could exceed 1 if other programs slowed the measurement of
+            # `cost` down.
             costs.append((max(share, min(1.0, cost * rate / NS_PER_S)), cost, where))
         proofs.append((_mean_share([worker.proof_share for worker in trial.workers]), where))
     if costs:
@@ -201,11 +192,11 @@ def figure_limits(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.proof_cost, share=share, where=where)
 
 
-def _change(run: Run) -> float | None:
-    """Return the median relative change of the rate from the first to the second half of the window.
+def _half_change(run: Run) -> float | None:
+    """Return the relative change of TPS from the first to the second half of the window (median).
 
-    Return None unless the change exceeds MAX_HALF_CHANGE in all trials, in one direction. Return None at a
-    fixed rate, where the numbers of due operations in the halves depend on chance.
+    None unless all trials change by more than MAX_HALF_CHANGE in one direction. None at a fixed rate, where
+    the halves differ by chance.
     """
     if run.case.rate:
         return None
@@ -215,5 +206,5 @@ def _change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the shares of a trial's worker processes; an unknown share counts as 0."""
+    """Return the mean of the worker processes' shares; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

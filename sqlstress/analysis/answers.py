@@ -1,9 +1,7 @@
-"""Comparison of several cases: the best case, the best target, and the best value of an option.
+"""Comparison of cases: which case, target (such as SQLite) or value of an option is best.
 
-A run is all trials of a case. A pass is one trial of each case in turn, so drift (heat, other programs)
-affects all cases of a pass equally. A group is the runs of a table; it may be split into parts, each with the
-runs of one value of an option. The size of a case is its numbers of files and processes. NEAR is a small
-share: runs are about equal if they differ by significantly less.
+A run is all trials of a case. A pass is one trial of each case, so drift (heat, other programs) affects all
+cases of a pass equally. The size of a case is its numbers of files and processes.
 """
 
 from __future__ import annotations
@@ -27,48 +25,46 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Maximum number of best runs with which each run is compared. Comparing all pairs would take too long."""
+"""Number of best runs to compare with each run. All pairs would take too long."""
 
 
 @dataclass(frozen=True)
-class ExtremeRuns:
-    """Leading runs: the run with the highest figure, and the runs that are not significantly worse."""
+class LeadingRuns:
+    """Best run (a run is all trials of a case), and the runs that are not significantly worse."""
 
     best: Run
     runs: tuple[Run, ...]
     """All leading runs, including `best`."""
     equal: bool
-    """Whether there are several leading runs that all differ by significantly less than the share NEAR."""
+    """Whether several runs lead, and differ by significantly less than NEAR (10%)."""
 
     @property
     def unclear(self) -> bool:
-        """Whether there are several leading runs, and some of them may differ by the share NEAR or more."""
+        """Whether several runs lead, and noise hides which run is best."""
         return len(self.runs) > 1 and not self.equal
 
 
-def leaders(tested: PairwiseTests, runs: Sequence[Run], families: int = 1) -> ExtremeRuns:
-    """Return the run with the highest figure and all runs that are not significantly worse.
-
-    `families` is the number of sets of runs for which this function is called. The error probability is
-    divided among them.
-    """
+def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1) -> LeadingRuns:
+    """Return the best run, and all runs that are not significantly worse."""
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
         run
         for run in runs
-        if not any(tested.is_behind(run, head, families) for head in heads if head is not run)
+        if not any(tested.is_behind(run, head, divide_error_by) for head in heads if head is not run)
     )
-    equal = all(tested.is_near(run, head, families) for run in near for head in heads if head is not run)
-    return ExtremeRuns(heads[-1], near, len(near) > 1 and equal)
+    equal = all(
+        tested.is_near(run, head, divide_error_by) for run in near for head in heads if head is not run
+    )
+    return LeadingRuns(heads[-1], near, len(near) > 1 and equal)
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether it is clear that a ratio differs from 1, or that it is about 1."""
+    """Return whether a ratio is significantly different from 1, or significantly near 1."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return the advice for a case with too few trials: a larger --repeat, or to let all passes finish."""
+    """Return advice against too few trials: "use --repeat 3 or more" or "let all 5 passes finish"."""
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -77,9 +73,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield a finding with the reason and the remedy if any finding in `found` is unclear.
+    """Yield the reason and the remedy if any finding in `found` is unclear.
 
-    `tested` has the tests of the findings; None if there were too few passes for a test.
+    `tested` has the tests behind these findings; None for too few trials.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -87,63 +83,62 @@ def inconclusive_findings(
         yield Finding(sentences.cannot_tell, noise=noise(tested))
 
 
-# Comparison of targets, such as SQLite and PostgreSQL, in a group of runs with several drivers. A side is a
-# target with its runs. For each size (numbers of files and processes), the fastest side is sought.
+# Comparison of targets, such as SQLite and PostgreSQL: the fastest target for each size of case. A side is a
+# target with its runs.
 #
-# Only sides whose commits have the same durability are compared. A target whose commits wait for no sync does
-# less work than a target whose commits wait for a sync. So a higher rate does not make it the faster target.
+# Only targets with equally durable commits are compared, because a commit that waits for no sync does less
+# work.
 
 
 Size = tuple[int, int]
-"""Size of a case: its number of files and its number of processes."""
+"""Number of files and number of processes of a case."""
 
-TOLD_APART, NO_DIFFERENCE, UNTELLABLE, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
-"""Verdicts on the sides of cases of one `Size`, as tables show them: one side leads; the leading sides are
-about equal; noise hides the leader; there are too few passes."""
+ONE_LEADS, LEADERS_EQUAL, LEADER_UNCLEAR, TOO_FEW_PASSES = "leads", "equal", "cannot tell", "too few passes"
+"""Verdicts of a comparison of targets, such as SQLite and PostgreSQL, as tables show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Target that is compared with other targets, and its runs."""
+    """Target (such as SQLite) to compare with other targets, and its runs."""
 
     name: str
-    """Name of the target, or of the side's driver if several sides have the same target."""
+    """Name of the target, such as SQLite; name of the driver if several sides have one target."""
     runs: tuple[Run, ...]
-    worth: str
-    """Durability of a commit, on a scale for all targets; empty if unknown or different between trials."""
+    durability: str
+    """Durability of a commit as text; empty if unknown or different between trials."""
 
     @property
     def bare_call_ns(self) -> float | None:
-        """Median time of the cheapest call through the side's driver, in ns; None if not measured."""
+        """Median time of the driver's cheapest call, in ns; None if not measured."""
         costs = [cost for run in self.runs for trial in run.valid if (cost := trial.bare_call_ns) is not None]
         return median(costs) if costs else None
 
     @property
     def driver(self) -> str:
-        """Name of the driver through which the processes use the target."""
+        """Name of the driver, through which Python uses the target."""
         return self.runs[0].case.driver
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Comparison of the sides (targets) at one size of case."""
+    """Comparison of targets (such as SQLite) at one size of case: numbers of files and processes."""
 
     case: Case
-    """Case of the first side."""
+    """Case of the first target."""
     names: tuple[str, ...]
-    """Names of the compared sides."""
+    """Names of the compared targets, such as SQLite."""
     ahead: tuple[str, ...]
-    """Names of the sides that lead or are not significantly worse than the leader."""
+    """Names of the targets that lead, or are not significantly worse than the leader."""
     verdict: str
-    """TOLD_APART, NO_DIFFERENCE (the sides `ahead` are about equal), UNTELLABLE or TOO_FEW_PASSES."""
+    """ONE_LEADS, LEADERS_EQUAL (all targets in `ahead`), LEADER_UNCLEAR or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
-    """Throughput of a single leader divided by that of the second-best side; else None."""
+    """Throughput of a single leader divided by that of the second target; else None."""
     noise: Noise | None = None
-    """Reason and remedy if the verdict is UNTELLABLE; else None."""
+    """Reason and remedy for the verdict LEADER_UNCLEAR; else None."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets in a group of runs, each with its runs; empty for fewer than two targets."""
+    """Return the targets (such as SQLite) that a group compares, if there are several."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -156,20 +151,20 @@ def sides_of(group: Group) -> tuple[Side, ...]:
 
 
 def size_of(case: Case) -> Size:
-    """Return the number of files and the number of processes of a case."""
+    """Return the numbers of files and processes of a case."""
     return case.buckets, case.concurrency
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides, grouped by equal durability of commits. A side of unknown durability is alone."""
+    """Return the sides in groups of equal durability. Unknown durability equals no other."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
-        by_worth.setdefault(side.worth or f"unknown of {side.name}", []).append(side)
+        by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
     return [tuple(members) for members in by_worth.values()]
 
 
 def leads(group: Group) -> list[Lead]:
-    """Return a comparison of the sides with equal durability for each size of case; [] at a fixed rate."""
+    """Return a comparison of equally durable targets for each size of case; [] at a fixed rate."""
     if group.case.rate:
         return []
     comparable = [sides for sides in group_by_durability(sides_of(group)) if len(sides) > 1]
@@ -179,12 +174,12 @@ def leads(group: Group) -> list[Lead]:
 
 
 def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
-    """Yield a comparison for each size of case that all `sides` have.
+    """Yield a comparison of the targets in `sides` for each size of case that all targets have.
 
     `error` is the probability that any comparison is wrong.
     """
     names = tuple(side.name for side in sides)
-    runs = [{size_of(run.case): run for run in side.runs if group.is_believed(run)} for side in sides]
+    runs = [{size_of(run.case): run for run in side.runs if group.is_comparable(run)} for side in sides]
     common = [size for size in sorted(runs[0]) if all(size in by_size for by_size in runs)]
     common_runs = [by_size[size] for size in common for by_size in runs]
     tested = PairwiseTests(common_runs, [run.rates() for run in common_runs], error) if common_runs else None
@@ -197,24 +192,25 @@ def _leads(group: Group, sides: Sequence[Side], error: float) -> Iterator[Lead]:
         ahead = tuple(name for name, run in zip(names, size_runs, strict=True) if run in leading.runs)
         if len(ahead) == 1:
             next_best = tested.best(run for run in size_runs if run is not leading.best)
-            yield Lead(case, names, ahead, TOLD_APART, tested.ratio(next_best, leading.best))
+            yield Lead(case, names, ahead, ONE_LEADS, tested.ratio(next_best, leading.best))
         elif leading.equal:
-            yield Lead(case, names, ahead, NO_DIFFERENCE)
+            yield Lead(case, names, ahead, LEADERS_EQUAL)
         else:
-            yield Lead(case, names, ahead, UNTELLABLE, noise=noise(tested))
+            yield Lead(case, names, ahead, LEADER_UNCLEAR, noise=noise(tested))
 
 
 def leader_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the fastest targets, and on targets that cannot be compared (durability differs)."""
+    """Yield findings on the fastest targets (such as SQLite), and on differences in durability."""
     sides = sides_of(group)
     classes = group_by_durability(sides)
-    if len(classes) > 1 and not any(side.worth for side in sides):
+    if len(classes) > 1 and not any(side.durability for side in sides):
         yield Finding(sentences.not_comparable, unknown=tuple(side.name for side in sides))
     elif len(classes) > 1:
         yield Finding(
             sentences.not_comparable,
             worths=tuple(
-                CommitWorth(tuple(side.name for side in members), members[0].worth) for members in classes
+                CommitWorth(tuple(side.name for side in members), members[0].durability)
+                for members in classes
             ),
             # If the user's program opens the connections, no option sets the durability.
             can_be_set=experiment_of(group.case).applies_settings,
@@ -233,21 +229,21 @@ def leader_findings(group: Group) -> Iterator[Finding]:
             sentences.leads,
             sides=names,
             # All compared sides have the durability of the first side.
-            worth=next(side.worth for side in sides if side.name == names[0]),
+            worth=next(side.durability for side in sides if side.name == names[0]),
             places=tuple(map(_sides_ahead, by_outcome.values())),
             noise=next((lead.noise for lead in name_leads if lead.noise), None),
         )
 
 
 def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
-    """Return a fact on the leading sides at the sizes in `size_leads`, which all have one verdict."""
+    """Return one statement on the leading targets for several sizes of case with the same outcome."""
     first = size_leads[0]
     ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
         ahead=first.ahead,
         behind=tuple(name for name in first.names if name not in first.ahead),
         where=places(lead.case for lead in size_leads),
-        unclear=first.verdict not in (TOLD_APART, NO_DIFFERENCE),
+        unclear=first.verdict not in (ONE_LEADS, LEADERS_EQUAL),
         low=min((ratio.low for ratio in ratios), default=None),
         high=max((ratio.high for ratio in ratios), default=None),
     )
@@ -255,25 +251,24 @@ def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
 
 # Comparison of the values of an option. Each part of a group has the runs with one value.
 #
-# Each value is compared with the first value, pass by pass. The figure of a value in a pass is the geometric
-# mean of its rates at all sizes (numbers of files and processes), so that each size has an equal weight.
+# Each value is compared with the first value, pass by pass, by the geometric mean of its rates at all sizes
+# (numbers of files and processes). So each size has an equal weight.
 
 
 Rates = Mapping[int, float]
-"""Transactions per second of one case or value, by the number of the pass."""
+"""Transactions per second by number of the pass (one trial of each case)."""
 
 
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield a finding that compares an option's values, then one on the best and worst cases of each value.
+    """Yield findings on an option's values: each compared with the first, on average and by case.
 
-    Yield nothing for a group with a single value, for a load at a fixed rate, and for values that are targets
-    (see `leads`). A reference, such as an empty command, is left out. The two findings share the error
-    probability.
+    Yield nothing for a single value, for a load at a fixed rate, and for values that are targets (see
+    `leads`). A reference, such as an empty command, is left out.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, size by size, and only if their commits have equal durability
     compared = [part for part in group.parts if not experiment_of(part.case).is_reference(part.case)]
-    rates = {group.value(part.case): _by_size(part) for part in compared}
+    rates = {group.value(part.case): _rates_by_size(part) for part in compared}
     rates = {value: by_size for value, by_size in rates.items() if by_size}
     common = [
         size for size in next(iter(rates.values()), {}) if all(size in by_size for by_size in rates.values())
@@ -285,7 +280,7 @@ def answer(group: Group) -> Iterator[Finding]:
     first_part = next(part for part in group.parts if group.value(part.case) == base)
     cases = {size_of(run.case): run.case for run in first_part.runs}
     error = ERROR / group.groups / 2
-    passes = Passes({value: _mean(by_size) for value, by_size in rates.items()}, error, len(others))
+    passes = Passes({value: _mean_rates(by_size) for value, by_size in rates.items()}, error, len(others))
     ratios = {value: passes.ratio(base, value) for value in others}
     is_clear = None in ratios.values() or all(map(is_conclusive, ratios.values()))
     yield Finding(
@@ -310,19 +305,21 @@ def answer(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.answer_by_place, values=tuple(ranges))
 
 
-def _by_size(part: Group) -> dict[Size, Rates]:
-    """Return the TPS of the sound runs (`is_believed`) with a value of an option, by `Size` and by pass."""
-    by_size = {size_of(run.case): run.rates() for run in part.runs if part.is_believed(run) and rate_of(run)}
+def _rates_by_size(part: Group) -> dict[Size, Rates]:
+    """Return TPS by size of case and pass (repetition), for runs that can be compared."""
+    by_size = {
+        size_of(run.case): run.rates() for run in part.runs if part.is_comparable(run) and rate_of(run)
+    }
     return {size: rates for size, rates in by_size.items() if rates}
 
 
 def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
-    """Return the numbers of the passes in which cases of all sizes were measured."""
+    """Return the numbers of the passes in which all sizes were measured."""
     return set.intersection(*(set(rates) for rates in by_size.values()))
 
 
-def _mean(by_size: Mapping[Size, Rates]) -> Rates:
-    """Return the geometric mean of the rates at all sizes of case, for each pass that all have."""
+def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
+    """Return transactions per second by pass (repetition): the geometric mean over all sizes."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_size.values()))
         for number in _common_passes(by_size)
@@ -330,23 +327,23 @@ def _mean(by_size: Mapping[Size, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base`, with an interval; None for too few common passes."""
+    """Return the ratio of `other` to `base` with an interval; None for too few common trials."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
-    """Return a fact that compares an option's `value` with the option's first value, `base`.
+    """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `estimate` is the ratio to state if `ratio` is None.
+    `estimate` replaces `ratio` if there are too few trials for a ratio.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return a fact on the cases in which an option's value does best and worst; None if they hardly differ.
+    """Return the best and the worst case of an option's value; None if the difference may be chance.
 
-    `ratios` has, for each size of case, the ratio of the value to the option's first value, and a case.
+    `ratios` has a case of each size, with the ratio of the value to the option's first value.
     """
     if len(ratios) < 2:
         return None

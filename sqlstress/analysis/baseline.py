@@ -1,6 +1,6 @@
 """Check of a report against a stored baseline report, for a gate in CI.
 
-The trials of the two reports are not paired, unlike those of an A/B test. A run is all trials of a case.
+The trials of the two reports are not paired, unlike those of an A/B test.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statistics import fmean, median
 
 from sqlstress.analysis.ab import figure
 from sqlstress.analysis.comparison import compare
-from sqlstress.analysis.study_parts import called
+from sqlstress.analysis.study_parts import first_study_label
 from sqlstress.analysis.wording import listing, percent, place
 from sqlstress.errors import UsageError
 from sqlstress.experiment import case_label
@@ -20,37 +20,33 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""A ratio counts as 1 if it differs from 1 by less than this share of --max-drop."""
+"""A ratio that differs from 1 by less than this share of --max-drop counts as 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """Comparison of a case in the current report with the case in the baseline."""
+    """Comparison of one case in the current report and the baseline."""
 
     name: str
     base: float
-    """Median of the figures of the baseline's trials."""
+    """Median figure (TPS, or p99 in ns) of the baseline's trials."""
     now: float
-    """Median of the figures of the current report's trials."""
+    """Median figure (TPS, or p99 in ns) of the current report's trials."""
     ratio: float
-    """Hodges-Lehmann estimate of the current report's figure divided by the baseline's."""
+    """Current figure divided by the baseline's (Hodges-Lehmann estimate)."""
     low: float | None
-    """Lower end of the ratio's 95% interval; None if there are too few trials."""
+    """Lower end of the ratio's 95% interval; None for too few trials."""
     high: float | None
-    """Upper end of the ratio's 95% interval; None if there are too few trials."""
+    """Upper end of the ratio's 95% interval; None for too few trials."""
     worst: float | None
-    """Worst possible ratio, at the error rate of the verdict pass; None if there are too few trials.
-
-    This is the lower bound of the ratio for TPS, and the upper bound for p99.
-    """
+    """Bound of the ratio for the verdict pass (lower for TPS, upper for p99); None if unknown."""
     best: float | None
-    """Best possible ratio, at the error rate of the verdict fail; None if there are too few trials."""
+    """Bound of the ratio for the verdict fail (upper for TPS, lower for p99); None if unknown."""
     verdict: str
-    """fail: the change for the worse is significantly larger than allowed. pass: it is significantly smaller.
-    inconclusive: neither is shown."""
+    """fail or pass (significantly worse or better than the limit), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether `now` / `base` and `ratio` are on the same side of 1, or both near 1."""
+        """Return whether `ratio` and the ratio of medians agree: both up, both down, or both near 1."""
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
@@ -59,26 +55,26 @@ class CaseCheck:
 
 @dataclass(frozen=True, slots=True)
 class BaselineCheck:
-    """Result of the check of a report against its baseline."""
+    """Result of a check of a report against its baseline."""
 
     verdict: str
     """fail if the data is wrong or any case fails; pass if all cases pass; else inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
     """Compared cases; empty if the current report has wrong data or too many failed operations."""
     ratio: float | None = None
-    """Geometric mean of the cases' ratios; None without cases."""
+    """Geometric mean of the ratios of all cases; None without cases."""
     wrong: str | None = None
-    """Description of wrong data in the current report; None if its data is right."""
+    """Description of wrong data in the current report; None if all data is right."""
     failed: str | None = None
-    """Clause on the failed operations of the current report; None if --max-failed allows them."""
+    """Clause on failed operations in the current report; None if --max-failed allows them."""
     differing: tuple[str, ...] = ()
     """Differences between the reports that may explain a change, as text."""
     left_out: int = 0
-    """Number of the baseline's cases that the current report lacks."""
+    """Number of the baseline's cases that are not in the current report."""
 
 
 def check(baseline: Report, current: Report, metric: str, max_drop: float) -> BaselineCheck:
-    """Return the result of a check of `current` against `baseline`. Raise UsageError if not comparable.
+    """Check a report against its baseline. Raise UsageError if they are not comparable.
 
     `metric` is "tps" or "p99". `max_drop` is the largest allowed change for the worse, as a share.
     """
@@ -91,7 +87,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ba
         raise UsageError("the data of the baseline was wrong, so its figures are invalid. Measure it again.")
     if baseline.ab or current.ab:
         raise UsageError("an A/B test has its own verdict. Check reports of kv or of a plan instead.")
-    if study_label := called((baseline, current)):
+    if study_label := first_study_label((baseline, current)):
         raise UsageError(f"{study_label} has its own verdict. Check reports of kv or of a plan instead.")
     if failed_run := next((run for run in baseline.runs if run.failed_too_many), None):
         raise UsageError(f"in the baseline, {_too_many_failed(failed_run)}. Measure it again.")
@@ -116,7 +112,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ba
     cases = tuple(_case_check(name, a, b, metric, share, max_drop) for name, a, b in pairs)
     verdicts = {case.verdict for case in cases}
     return BaselineCheck(
-        # The check fails if any case fails, and passes if all cases pass.
+        # The worst verdict of any case is the verdict of the check.
         next(verdict for verdict in (FAIL, INCONCLUSIVE, PASS) if verdict in verdicts),
         cases,
         ratio=math.exp(fmean(math.log(case.ratio) for case in cases)),
@@ -132,19 +128,19 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ba
 
 
 def _too_many_failed(run: Run) -> str:
-    """Return a clause on the share of a run's operations that failed."""
+    """Return a clause on a run's share of failed operations, and the allowed share."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return f"{share} of the operations failed at {place(run.case)}, and at most {most} may (--max-failed)"
 
 
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
-    """Return the check of one case. Raise UsageError if a run is incomplete or has too few trials.
+    """Return the check of one case. Raise UsageError for an incomplete run or too few trials.
 
     `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because a single case
     can fail the check. The error rate of the verdict pass is ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
-        # The completed trials of an incomplete case may be its fastest trials, so they are not compared.
+        # The completed trials of an incomplete case may be its fastest.
         raise UsageError(f"{name} is incomplete: {error.removesuffix('.')}. Measure it again.")
     before, after = (_logarithms(name, run, metric) for run in (base, now))
     enough = min_sample_size(share)
@@ -176,9 +172,9 @@ def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_d
 
 
 def _logarithms(name: str, run: Run, metric: str) -> list[float]:
-    """Return the logarithm of each trial's figure. Raise UsageError if a trial has no figure.
+    """Return the logarithm of each trial's figure. Raise UsageError if any trial has no figure.
 
-    Such a trial may be the slowest, so without it the case would look better than it is.
+    A trial without a figure may be the slowest. If it were left out, the case would look too good.
     """
     figures = [figure(trial, metric) for trial in run.valid]
     if None in figures:

@@ -1,7 +1,7 @@
-"""Table of the causes of SQLite's failures, with cures, by the facts of a failed statement.
+"""Causes and cures of SQLite's errors, by the result code and the facts of the failed statement.
 
-The extended result code alone rarely names the cause. The time that the statement waited, the busy timeout
-and the state of its transaction do. `diagnose` compares these facts with the table.
+The result code alone rarely shows the cause: the waiting time, the busy timeout and the state of the
+transaction are needed, too.
 
 Sources: https://www.sqlite.org/rescode.html, https://www.sqlite.org/lang_transaction.html,
 https://www.sqlite.org/wal.html, https://www.sqlite.org/howtocorrupt.html, and examples/database_is_locked.py.
@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
 
 SIGBUS = -7
-"""Number, instead of a result code, that means the signal SIGBUS."""
+"""Number for the signal SIGBUS, used in place of a result code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +39,28 @@ class Facts:
     shared_cache: bool | None = None
     """Whether connections of the process share a cache."""
     exclusive: bool | None = None
-    """Whether the connection uses PRAGMA locking_mode = EXCLUSIVE, as all connections of its code do."""
+    """Whether all connections use PRAGMA locking_mode = EXCLUSIVE."""
     repeated: bool | None = None
-    """Whether the same statement has failed before in the same transaction, because of a lock."""
+    """Whether the statement had failed before in this transaction because of a lock."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
     other_file: bool | None = None
-    """Whether the transaction waited for one attached file while it held the lock of another."""
+    """Whether the transaction held the lock of one attached file while it waited for another file."""
 
 
 class Rule(NamedTuple):
-    """Cause of a failure."""
+    """Cause of an error: the result codes and facts that identify the cause, and the cure."""
 
     name: str
     """Key, such as "read-before-write"."""
     codes: tuple[int, ...]
-    """Result codes. A primary code includes the extended codes that no rule has."""
+    """Result codes. A primary code includes extended codes that no other rule lists."""
     when: Facts
-    """Facts that distinguish the cause from the others of its codes."""
+    """Facts that distinguish the cause from other causes of the result codes."""
     cause: str
-    """Sentence."""
+    """Sentence on the cause."""
     cure: str
-    """Sentence."""
+    """Sentence on the cure."""
 
 
 RULES: tuple[Rule, ...] = (
@@ -422,7 +422,7 @@ RULES: tuple[Rule, ...] = (
         "Correct the data: no timeout and no other transaction mode helps.",
     ),
 )
-"""Causes. Within a code, the first rule that fits applies."""
+"""Causes. If several causes of a result code match, the first applies."""
 
 MESSAGES: tuple[tuple[str, int], ...] = (
     ("database is locked", 5),
@@ -446,25 +446,25 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("bus error", SIGBUS),
     ("sigbus", SIGBUS),
 )
-"""SQLite's messages in lower case, each with its result code. Of two that fit, the first applies."""
+"""SQLite's messages, in lower case, with result codes. If several match, the first applies."""
 
 _NAME = re.compile(r"SQLITE_[A-Z_]+|\b[A-Z]+_[A-Z]+\b|\b[A-Z]{4,}\b")
 _NUMBER = re.compile(r"(?:^|[(\s:=#])(\d{1,4})(?=$|[)\s,.;:\]])")
 
 
 class Diagnosis(NamedTuple):
-    """Causes that agree with the facts of a failure."""
+    """Causes that agree with the facts of an error."""
 
     cause: Rule | None
-    """Cause, if the facts leave one."""
+    """The only cause that agrees with the facts; None if there are several causes, or no cause."""
     possible: tuple[Rule, ...]
-    """All causes that agree with the facts; more than one if a distinguishing fact is unknown."""
+    """All causes that agree with the facts; several if the decisive fact is unknown."""
 
 
 def diagnose(code: int, facts: Facts) -> Diagnosis:
-    """Return the possible causes of a result code, given the facts of the failed statement."""
+    """Return the causes of a result code that agree with the facts of the failed statement."""
     if code == BUSY_SNAPSHOT:
-        facts = replace(facts, waited="at once")  # SQLite never waits before this error.
+        facts = replace(facts, waited="at once")  # SQLite never waits before this error
     if code == LOCKED_SHAREDCACHE:
         facts = replace(facts, shared_cache=True)
     possible: list[Rule] = []
@@ -474,12 +474,12 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
             continue
         possible.append(rule)
         if not unknown:
-            break  # Rules further down are less specific.
+            break  # later rules are less specific
     return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
 
 
 def rules_of(code: int) -> Sequence[Rule]:
-    """Return the rules of a result code; for an extended code without rules, those of its primary code."""
+    """Return the rules of a result code, or else of its primary code."""
     rules = [rule for rule in RULES if code in rule.codes]
     if rules or code < 0:
         return rules
@@ -487,10 +487,9 @@ def rules_of(code: int) -> Sequence[Rule]:
 
 
 def code_in(text: str) -> int | None:
-    """Return the result code in a text: a number, a name, a message or a line of a log. None without a code.
+    """Return the result code in a text (number, name, message or log line); None without a code.
 
-    If a text has several codes, an extended code is preferred to a primary code, then a name to a number, and
-    a number to a message.
+    An extended code is preferred to a primary code, a name to a number, and a number to a message.
     """
     stripped = text.strip()
     if stripped.isdecimal():
@@ -510,7 +509,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the names of the facts that a rule needs and that are unknown; None if a fact contradicts it."""
+    """Return the unknown facts that a rule needs, by name; None if a known fact contradicts the rule."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

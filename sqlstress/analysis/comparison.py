@@ -1,7 +1,6 @@
-"""Comparison of reports, as data: ratios of rates, shapes, and the reasons that bar a comparison.
+"""Comparison of several reports with the first report: ratios of rates, and reasons against them.
 
-The shape of a case is its rate divided by the rate of one process on the same number of files. Each report is
-compared with the first report.
+The shape of a case is its rate divided by the rate of one process on the same number of files.
 """
 
 from __future__ import annotations
@@ -33,20 +32,21 @@ from sqlstress.statistics.compare import (
 from sqlstress.statistics.units import finite, plural, rounded
 
 ALPHA = 0.05
-"""Maximum probability that any interval of a comparison misses the true value."""
+"""Maximum probability that any interval of a comparison misses the true ratio."""
 MAX_TRIALS = 300
-"""Maximum number of trials of a case that are compared, because a report can have any number."""
+"""Maximum number of trials of a case that are compared. A report can have any number."""
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio of rates. A significant difference is DIFFERENT, even if it is small."""
+    """Return the verdict on a ratio of rates: DIFFERENT for any significant difference."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithms of the rates of a run's first MAX_TRIALS trials.
+    """Return the logarithms of the trials' rates; [] if any is unknown.
 
-    Return [] if any trial has no rate: it may be the slowest, so without it the case would look too good.
+    Only the first MAX_TRIALS trials count. A trial without a rate may be the slowest; if it were left out,
+    the case would look too good.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -57,27 +57,26 @@ def logarithms(run: Run | None) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """Table of the cases that reports share, with differences and compared figures.
+    """Table of cases that several reports share, with rates compared to the first report.
 
-    In all methods, `index` is the index of a report (0 is the first report), and `row` is the index of a
-    case. "The report" is the report with the index `index`.
+    In all methods, `index` is the index of a report (0 is the first), and `row` is the index of a case.
     """
 
     table: DifferencesTable
-    """Compared cases: a row for each case, with a run of each report."""
+    """Compared cases: a row for each case, with the trials of each report."""
     differences: tuple[Difference, ...]
-    """Differences between the reports. Those that make a ratio meaningless come first."""
+    """Differences between the reports. Differences that make ratios meaningless come first."""
     anyway: bool
     """Whether meaningless ratios are shown, too."""
     alpha: float = ALPHA
-    """Probability that an interval misses the true ratio: ALPHA divided by the number of all intervals."""
+    """Probability that an interval misses the true ratio: ALPHA / number of intervals."""
 
     def reasons(self, index: int) -> tuple[str, ...]:
-        """Return the reasons why ratios of the report to the first report are meaningless, if any."""
+        """Return reasons why rates of this report and the first are not comparable, if any."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[index]))
 
     def shows_ratio(self, index: int) -> bool:
-        """Return whether ratios of the report to the first report are shown; False for the first itself."""
+        """Return whether ratios of this report to the first are shown; False for the first report."""
         return index > 0 and (self.anyway or not self.reasons(index))
 
     def run(self, row: int, index: int) -> Run | None:
@@ -85,46 +84,45 @@ class ComparedTable:
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's typical trial of a case; None if it is missing, incomplete or wrong."""
+        """Return the report's typical trial of a case; None if missing, incomplete or wrong."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, index: int) -> float | None:
-        """Return the report's rate of a case, in transactions, cycles or rows per second; None if unknown."""
+        """Return the report's rate of a case, per second; None if unknown."""
         run = self.run(row, index)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, index: int) -> float | None:
-        """Return the report's rate of a case divided by the first report's; None if unknown or not shown."""
+        """Return the report's rate divided by the first report's; None if unknown or not to be shown."""
         ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, index: int) -> Ratio | None:
-        """Return the report's rate of a case divided by the first report's; None without both rates.
+        """Return the report's rate divided by the first report's; None without both rates.
 
-        The ratio has an interval, from the scatter of the trials. There is no interval for single trials, or
-        if any trial has no rate.
+        The interval comes from the scatter of the trials. Single trials, or trials without a rate, give no
+        interval.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, index))
         if base and other:
             return unpaired(base, other, 1 - self.alpha)
-        # If any trial has no rate, there is no interval.
         ratio = _quotient(self.rate(row, index), self.rate(row, 0))
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by its rate with one process; None if either is unknown."""
-        alone = self._alone(row)
+        """Return the report's rate divided by its rate with one process; None if unknown."""
+        alone = self._single_process_row(row)
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
-    def _alone(self, row: int) -> int | None:
-        """Return the row with one process and the number of files of `row`; None if there is no such row."""
+    def _single_process_row(self, row: int) -> int | None:
+        """Return the row with one process and as many files as `row`; None if missing."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of meaningful ratios in the table, each of which has an interval."""
+        """Return the number of meaningful ratios in the table; each has an interval."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, index) is not None
             for index in range(1, len(self.table.parts))
@@ -145,7 +143,7 @@ class Comparison:
     """Tables of the cases that the first report shares with other reports."""
 
     def case_counts(self) -> tuple[int, ...]:
-        """Return, for each report, the number of its cases that are in a table."""
+        """Return the number of compared cases of each report."""
         parts = [part for compared in self.tables for part in compared.table.parts]
         return tuple(
             sum(len(list(part.measured())) for part in parts if part.report is report)
@@ -154,10 +152,9 @@ class Comparison:
 
 
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
-    """Return the comparison of 2 to 26 reports, each given with its name.
+    """Compare 2 to 26 reports, given as (name, report), with the first report.
 
-    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError if there are too many tables to
-    match.
+    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError for too many tables.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -166,16 +163,16 @@ def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Compar
 
 
 def _quotient(rate: float | None, base: float | None) -> float | None:
-    """Return `rate` / `base`; None if either is unknown or the quotient is not finite."""
+    """Return `rate` / `base`; None if either is unknown, or the quotient is not finite."""
     return finite(rate / base) if rate is not None and base is not None else None
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield a finding for each report but the first: its rates compared with those of the first report."""
+    """Yield a finding for each report after the first: its rates divided by the first report's."""
     table = compared.table
     for index in range(1, len(table.parts)):
-        # In a sweep over numbers of processes, only the row with the most processes is compared, for each
-        # rate and number of files. In other tables, all rows are compared.
+        # If the cases differ in the number of processes, only the most processes are compared, for each rate
+        # and number of files. In other tables, all rows are compared.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
@@ -186,15 +183,14 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
 
 
 def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]) -> Finding:
-    """Return a finding on the rates of the report `index` in these rows, compared with the first report."""
+    """Return the finding that compares rates of report `index` with the first report's, in `rows`."""
     reasons, letters = compared.reasons(index), _letters(compared, index)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, index, rows)))
     if compared.anyway:
         ratios = _ratios(compared, index, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows both reports' rates in the last row. The first rate is shown with its unit only
-    # if the two units differ.
+    # The sentence shows the rates in the last row. The first unit is left out if both units are equal.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, index)
     )
@@ -210,12 +206,12 @@ def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
-    """Return the letters of the first report and of the report `index`, such as A and B, as facts."""
+    """Return the letters of two reports, such as A and B: the first report and report `index`."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[index].letter}
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim (conclusion) for each verdict on ratios, with the rows whose ratio has this verdict."""
+    """Yield a conclusion for each verdict on the ratios, with the rows that have the verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -230,9 +226,8 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
             facts["where"] = tuple(f"at {table.row_name(row)}" for row in matching)
         if outcome == TOO_FEW:
             facts["repeat"] = min_sample_size(compared.alpha / 2)
-        # The claim states one lower and one upper bound for these rows: the lowest and the highest bound of
-        # their intervals. With a probability of 1 - ALPHA, every interval contains its true ratio. If so, all
-        # true ratios lie between the two stated bounds.
+        # The stated range of a claim includes the intervals of all its rows. So if all intervals contain
+        # their true ratios (probability 1 - ALPHA), the range contains all these ratios.
         elif ends := [(ratio.low, ratio.high) for row in matching if (ratio := ratios[row]) and ratio.low]:
             lows, highs = zip(*ends, strict=True)
             facts |= {"low": min(lows), "high": max(highs), "several": len(ends) > 1}
@@ -240,9 +235,9 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
 
 
 def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
-    """Return the ratios of the report `index` to the first report in these rows, as a fact.
+    """Return the rates of report `index` in `rows`, divided by the first report's.
 
-    Unless the rows are a sweep over numbers of processes, return only the smallest and the largest ratio.
+    Return only the smallest and the largest ratio, unless the rows differ in the number of processes.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]
@@ -253,5 +248,5 @@ def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRat
 
 
 def _unit(compared: ComparedTable, index: int) -> str:
-    """Return the unit of the rates of the report `index`, such as "transactions per second"."""
+    """Return the unit of a report's rates, such as "transactions per second"."""
     return f"{rate_units_of(compared.table.parts[index].case)} per second"

@@ -1,9 +1,8 @@
-"""Differences between reports, as data: barriers and remarks.
+"""Differences between reports: barriers and remarks.
 
-A barrier is a difference that makes a ratio of two figures meaningless, such as different work. A remark may
-only explain a ratio, such as another version of Python. A group is the runs of a report that share a table.
-`parts` has an object for each report in a table of several reports: the report's runs in this table. A layout
-is a number of files. A sweep is a series of cases with different numbers of processes.
+A barrier, such as different work, makes a ratio of two rates meaningless. A remark, such as another version
+of Python, may only explain a ratio. A part is one report's runs in a table of several reports. A sweep is a
+series of cases with different numbers of processes.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order. Their number is the maximum number of reports."""
+"""Labels of compared reports, in order; at most 26 reports can be compared."""
 MAX_TABLE_PAIRS = 40_000
-"""Maximum number of pairs of tables of two reports that are compared to match the tables."""
+"""Maximum number of pairs of tables (of two reports) that are compared to match the tables."""
 
 _PROCESSES = UnknownFigure(
     "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
 )
 Key = tuple[Hashable, ...]
-"""Key of a case. Cases of different reports with equal keys are compared."""
+"""Key of a case. Cases of different reports with equal keys share a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,13 @@ class ComparedPart:
     letter: str
     report: Report
     group: Group
-    """All runs of the report that belong to this table, including runs that no other report has."""
+    """All runs of the report in this table, even of cases that no other report has."""
     runs: tuple[Run | None, ...]
-    """Run of the report in each row; None if the report lacks the case of the row."""
+    """Run of the report in each row; None if the report lacks the case."""
 
     @property
     def case(self) -> Case:
-        """First case of the report in this table. The others differ only in fields that a table varies."""
+        """First case of the report. The others differ only in fields that the table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -77,23 +76,23 @@ class ComparedPart:
 
 @dataclass(frozen=True, slots=True)
 class DifferencesTable:
-    """Table of the cases that two or more reports share, with a row for each case."""
+    """Table of the cases that two or more reports share: a row for each case."""
 
     sweeps: bool
     """Whether the cases may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether the number of files is a part of the keys. If not, each report has one number of files."""
+    """Whether a row's key includes the number of files. If not, each report has one such number."""
     keys: tuple[Key, ...]
-    """Key of each row. In a sweep, its last element is the number of processes."""
+    """Key of each row. If `sweeps`, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Runs of each report that has any of the cases, in the order of the reports."""
+    """Runs of each report that has any of these cases, in the order of the reports."""
 
     def case(self, row: int) -> Case:
-        """Return the case of a row, from the first report that has it."""
+        """Return the case of a row, from the first report that has the case."""
         return next(run.case for part in self.parts if (run := part.runs[row]))
 
     def row_name(self, row: int) -> str:
-        """Return the label of a row's case, as text."""
+        """Return the label of a row's case."""
         case = self.case(row)
         if self.by_layout or not self.sweeps:
             return place(case)
@@ -101,13 +100,13 @@ class DifferencesTable:
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield a table for each table of the first report that has a partner in another report.
+    """Yield a table for each table of the first report that matches a table of another report.
 
-    The partner in a report is the table that differs least. A yielded table has the cases that at least two
-    reports have, even if the first report lacks them. Raise UsageError if there are too many tables.
+    The best match is the table with the fewest different fields. A yielded table has the cases that at least
+    two reports have. Raise UsageError for too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
-    partners = [_partners(first, groups) for groups in others]
+    partners = [_match_groups(first, groups) for groups in others]
     for index, group in enumerate(first):
         matched = [
             (0, group),
@@ -118,11 +117,11 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
             yield table
 
 
-def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return the partner of each group in another report (`others`), by the index of the group.
+def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
+    """Return the group of another report (`others`) that matches each group, by the group's index.
 
-    The pair of groups with the fewest differing fields is matched first, then the next pair, and so on. Raise
-    UsageError for more than MAX_TABLE_PAIRS pairs, whose comparison would take seconds.
+    Pairs with the fewest different fields are matched first. Raise UsageError for more than MAX_TABLE_PAIRS
+    pairs, whose comparison would take seconds.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -150,7 +149,7 @@ def _partners(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Gro
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of the fields in which two objects of one dataclass differ; [] for other objects."""
+    """Return the names of fields that differ between two objects of one dataclass; else []."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -158,16 +157,16 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
-    """Return the table of matched groups. `members` has each report's label, the report and its group."""
+    """Return the table of matching groups, given as (label of the report, report, group)."""
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # If each report has one layout (number of files), and these differ, the user compares layouts. If so,
-    # cases with equal numbers of processes share a row, although their layouts differ.
+    # If each report has one number of files, and these numbers differ, the user compares numbers of files. So
+    # cases with equal numbers of processes share a row.
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
-    # If a report has two runs of equal cases, the first run is used.
+    # If a report has two runs of a key, the first run is used.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
     order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
     keys = [key for key in order if sum(key in by_key for by_key in runs) > 1]
@@ -181,7 +180,7 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
-    """Return the function from a case of these groups to its key. Cases with equal keys share a row."""
+    """Return a function from a case to its key. Cases with equal keys share a row."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
@@ -190,7 +189,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
 
     def work_fields(case: Case) -> Key:
-        """Return the key of a case: its label, the fields that define its work, and `wal_autocheckpoint`."""
+        """Return a case's label, the fields that define its work, and wal_autocheckpoint."""
         for figure in unknown:
             case = figure.without(case)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -199,32 +198,32 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return the figures that may be unknown in cases of published results, such as the processes.
+    """Return figures, such as the number of processes, that published results may leave out.
 
-    A case in which such a figure is unknown matches cases with any value of the figure.
+    A case with an unknown figure matches cases with any value of the figure.
     """
     return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Largest factor between the costs of a sync in two reports; a larger factor is reported."""
+"""Factor between the costs of a sync in two reports; a larger factor is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
-"""Value of a property in each report; None if it is unknown."""
+"""Value of a property in each report; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Subject, such as the driver, in which reports differ, or may differ because a value is unknown."""
+    """Property, such as the driver, with its values in several reports."""
 
     subject: str
     values: tuple[str | None, ...]
     barred: tuple[str | None, ...]
-    """Reason, for each report, why its ratios to the first report are meaningless; None if they are valid."""
+    """Reason, for each report, why its ratios to the first report mean nothing; None if valid."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
-    """Return the differences between reports, barriers first. An unknown value counts as a difference."""
+    """Return differences between reports, barriers first. Unknown values count as different."""
     subjects = (*barriers(parts), *_remarks(parts))
     return tuple(
         difference for difference in subjects if None in difference.values or len(set(difference.values)) > 1
@@ -232,13 +231,14 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield an object for each subject in which reports must agree, such as the work, even if they agree."""
+    """Yield the properties, such as the work, in which reports must agree, with their values."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return the object for a subject, with the `values` of the reports. `clause` names it in a sentence.
+        """Return a property with its `values`, by report. `clause` names the property in a sentence.
 
-        Ratios of a report are barred if its value or the first report's is unknown, or if the values differ.
+        Ratios of a report mean nothing if its value or the first report's is unknown, or if the values
+        differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -249,7 +249,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), tuple(barred))
 
     yield barrier("work", "the work", [experiment_of(case).activity or case.workload for case in cases])
-    loads = loops = [""] * len(parts)  # for different work, a comparison of the loads means nothing
+    loads = loops = [""] * len(parts)  # loads of different work cannot be compared
     if len({case.workload for case in cases}) == 1:
         loads = reader_of(cases[0]).loads(cases)
         loops = [experiment_of(case).loop_of(case) for case in cases]
@@ -276,13 +276,13 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits on a scale for all targets; None if it is unknown for any trial."""
+    """Return the durability level of commits, comparable between targets; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
 
 def _durability(part: ComparedPart) -> str | None:
-    """Return the settings and the durability of commits as text; None if they are unknown for any trial."""
+    """Return SQLite's settings and the durability of commits; None if unknown for any trial."""
     if stores_nothing(part.case.driver):
         return "nothing is stored"
     environment = part.report.environment
@@ -294,18 +294,15 @@ def _durability(part: ComparedPart) -> str | None:
     return None if not texts or None in texts else "; ".join(filter(None, texts))
 
 
-def _durability_text(durability: Durability, codes: set[str]) -> str | None:
-    """Return the settings and the effect of syncs as text; None if the sync call is unknown.
-
-    `codes` has the codes of the environment's warnings, such as "sync-does-nothing".
-    """
+def _durability_text(durability: Durability, warning_codes: set[str]) -> str | None:
+    """Return the settings and the effect of a sync; None if the call that syncs is unknown."""
     if not durability.syncs:
         worth = "no commit waits for a sync"
-    elif "sync-does-nothing" in codes:
+    elif "sync-does-nothing" in warning_codes:
         worth = "each commit waits for a sync that does nothing"
     elif durability.primitive is None:
         return None
-    elif durability.primitive == "F_FULLFSYNC" and "apple-fullfsync" in codes:
+    elif durability.primitive == "F_FULLFSYNC" and "apple-fullfsync" in warning_codes:
         worth = "each commit waits for what is reportedly a barrier only"
     elif not durability.reaches_the_medium:
         worth = "each commit waits until the drive has it in its cache"
@@ -321,20 +318,17 @@ def _durability_text(durability: Durability, codes: set[str]) -> str | None:
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield an object for each subject of a remark, such as the driver, even if the reports agree."""
+    """Yield the properties, such as the driver, that may explain a ratio, with their values."""
 
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else equal values (""), so that there is no remark."""
+        """Return `values` if two known values differ; else equal values, which make no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return a text on the SQLite build of each report, from the function `values_of`.
-
-        The text is "none" if the driver stores nothing (a dry run). It is None if the build is unknown.
-        """
+        """Return a text on each SQLite build; "none" if the driver stores nothing; None if unknown."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -342,9 +336,9 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # if a report has several, its rows show them
+    one_each = max(map(len, layouts)) == 1  # other layouts are shown in the rows
     syncs = [part.report.environment.sync for part in parts]
-    yield remark("verified", [_verified(part) for part in parts])
+    yield remark("verified", [_verification(part) for part in parts])
     yield remark(
         "layout",
         [
@@ -357,7 +351,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     yield remark("waiting for the lock", [busy_policy(case) if case else None for case in named])
     yield remark("SQLite's version", build_values(versions))
     yield remark("SQLite's options", if_known_to_differ(build_values(distinct_options)))
-    yield remark("settings such as page_size", _settings(parts))
+    yield remark("settings such as page_size", _differing_settings(parts))
     yield remark(
         "the call that syncs",
         if_known_to_differ([(sync.primitive or None) if sync else None for sync in syncs]),
@@ -371,8 +365,8 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     yield remark("sqlstress's version", if_known_to_differ(tools))
 
 
-def _verified(part: ComparedPart) -> str:
-    """Return the extent of verification as text: "every case", "no case", "in part" or "found wrong"."""
+def _verification(part: ComparedPart) -> str:
+    """Return the extent of verification: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -380,11 +374,8 @@ def _verified(part: ComparedPart) -> str:
     return {"ok": "every case", "skipped": "no case"}.get(only, "in part")
 
 
-def _settings(parts: Parts) -> Values:
-    """Return, for each report, its values of the effective settings in which reports differ.
-
-    None if the settings are unknown; "none" if the driver stores nothing.
-    """
+def _differing_settings(parts: Parts) -> Values:
+    """Return the effective settings in which reports differ, by report; None if unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

@@ -1,7 +1,4 @@
-"""Disturbances of a measurement: processor and disk time taken by other programs, CPU quotas, and heat.
-
-A run is all trials of a case, and a group is the runs of a table.
-"""
+"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat."""
 
 from __future__ import annotations
 
@@ -18,43 +15,43 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Largest share of processors or disk that other programs may take in most trials of a case.
+"""Share of processors or disk that other programs may take in most trials of a case.
 
-It is above 0, because the system's work for our processes counts as work of other programs.
+The limit is above 0, because the system's work for our processes counts as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Largest share of processors or disk that other programs may take in a single trial.
+"""Share of processors or disk that other programs may take in a single trial.
 
-It is above MAX_TAKEN_SHARE, because a few ticks of the kernel's clock are 0.1 of a short window.
+The limit is above MAX_TAKEN_SHARE, because a few ticks of the kernel's clock are 0.1 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Largest factor between the costs of a sync before and after a measurement; a larger one is reported."""
+"""Factor between a sync's costs before and after a measurement; a larger factor is reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding lists by name, outside of a sweep over numbers of processes."""
+"""Maximum number of cases that a finding names; any number if only the processes differ."""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns the share of a resource that other programs took in a trial; 0 if unknown."""
+"""Function that returns a resource's share taken by other programs in a trial; 0 if unknown."""
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of the processors that other programs or virtual machines took; 0 if unknown."""
+    """Return the share of processors taken by other programs or virtual machines; 0 if unknown."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
 
 def taken_disk_share(trial: Trial) -> float:
-    """Return the share of the time in which other programs kept the disk busy, 0 to 1; 0 if unknown."""
+    """Return the share of the time in which other programs kept the disk busy; 0 if unknown."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether other programs or a CPU quota disturbed at least half of a run's valid trials."""
+    """Return whether other programs or a CPU quota disturbed half of a run's trials or more."""
     shares = (taken_share, taken_disk_share, attrgetter("stopped_share"))
     return any(_in_most_trials(run, share) for share in shares)
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield findings on disturbances of a group's measurement. Each puts all its figures in doubt."""
+    """Yield findings on disturbances, which put all figures of the group in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -62,8 +59,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts a stopped period immediately, but adds the stopped time later. So a short window
-        # may have stopped periods, but no stopped time. If so, the finding leaves out the time.
+        # The kernel counts a stopped period at once, but adds the stopped time later. So in a short window
+        # the stopped time can be 0, and is left out.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,
@@ -76,8 +73,7 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         yield Finding(sentences.other_load, **load)
     if hot := [run.case for run in group.runs if any(trial.throttled for trial in run.valid)]:
         yield Finding(sentences.throttled, where=_cases_label(group, hot))
-    # A CPU quota also lengthens the timed syncs. So with a quota, a change of their time is not reported: the
-    # disk may not be the reason.
+    # A CPU quota also lengthens the timed syncs, so with a quota their change shows nothing about the disk.
     if not stopped and not environment.host.is_limited and (changed := _changed_sync(environment)):
         was_ns, is_ns = changed
         low, high = sorted(changed)
@@ -87,10 +83,9 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 
 
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
-    """Return the cost of a sync before and after the measurement, in ns, if it changed; else None.
+    """Return the cost of a sync before and after the measurement, in ns; None if about unchanged.
 
-    There are up to two samples before and two after. The pair (before, after) with the nearest costs counts.
-    The cost has changed if these differ by more than a factor of MAX_SYNC_CHANGE.
+    There are two samples before and two after. The nearest costs must differ by more than MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -123,7 +118,7 @@ def _other_load(group: Group) -> dict[str, Any]:
 
 
 def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
-    """Return the most disturbed trial and a label of all disturbed cases; None if there is no disturbance."""
+    """Return the most disturbed trial and a label of all disturbed cases; None if undisturbed."""
     disturbed_trials = [
         (run, trial)
         for run in group.runs
@@ -137,7 +132,7 @@ def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
 
 
 def _in_most_trials(run: Run, share: ShareOf) -> bool:
-    """Return whether `share` exceeds MAX_TAKEN_SHARE in at least half of the valid trials of a run."""
+    """Return whether `share` exceeds MAX_TAKEN_SHARE in at least half of a run's valid trials."""
     is_over = [share(trial) > MAX_TAKEN_SHARE for trial in run.valid]
     return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 

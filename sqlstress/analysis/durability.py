@@ -1,7 +1,7 @@
-"""Durability of a commit: the syncs for which the commit waits. Also: differences between SQLite builds.
+"""Durability of a commit: the syncs for which it waits. Also: differences between SQLite builds.
 
-A sync is a call that makes the operating system write a file to the disk. Effective settings are those that
-SQLite returned when they were read back.
+A sync is a call, such as fdatasync, that makes the system write a file to the disk. Effective settings are
+those that SQLite returned when they were read back.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# If one of these calls syncs, the syncs of folders are not counted: on Windows, SQLite syncs no folder, and
-# on macOS, it syncs folders with a plain fsync.
+# With these calls, syncs of folders do not count: SQLite syncs no folder on Windows, and uses a plain fsync
+# for folders on macOS.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 
@@ -35,9 +35,9 @@ class Durability:
 
     journal: str
     level: str
-    """Effective level of synchronous: off, normal, full or extra."""
+    """Effective value of PRAGMA synchronous: off, normal, full or extra."""
     primitive: str | None
-    """Name of the call that syncs, such as fdatasync; None if it is unknown."""
+    """Name of the call that syncs, such as fdatasync; None if unknown."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Durability:
 
     @property
     def syncs(self) -> int:
-        """Number of syncs for which a commit of one page waits, including syncs of folders."""
+        """Number of syncs that a commit of one page waits for, including syncs of folders."""
         column = _LEVELS.index(self.level)
         without_folders = self.primitive is None or self.primitive in _FILES_ONLY
         folders = 0 if without_folders else _FOLDER_SYNCS.get(self.journal, (0, 0, 0, 0))[column]
@@ -55,12 +55,12 @@ class Durability:
 
     @property
     def reaches_the_medium(self) -> bool:
-        """Whether the call that syncs also flushes the drive's cache. A plain fsync on macOS does not."""
+        """Whether a sync also flushes the drive's cache. A plain fsync on macOS does not."""
         return self.primitive != "fsync"
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return the durability of a commit under the effective settings; None if they were not read back."""
+    """Return the durability of a commit under these settings; None if they were not read back."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
@@ -79,7 +79,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
     if durability is None:
-        # If connections had different values of a setting, the values are joined by " / ".
+        # If connections had different values of a setting, they are joined by " / ".
         answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
         differing = [
             f"{name} is {answer.replace(' / ', ' or ')}"
@@ -91,8 +91,8 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     no_journal = durability.journal in ("memory", "off")
     caveats = (
         "a crash can corrupt the database" if no_journal else "",
-        # Without a journal file, even a crash of the program can corrupt the database, so the risk of a power
-        # failure is no news.
+        # Without a journal file, even a crash of the program can corrupt the database, so a power failure
+        # adds no risk.
         ""
         if no_journal and durability.syncs
         else power_failure_risk(durability.journal, durability.level).effect,
@@ -104,16 +104,16 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
 
 
 def _settings_and_syncs(durability: Durability, sync: SyncCost | None) -> str:
-    """Return the settings, the syncs of a commit and their measured cost, as text."""
+    """Return the settings, the syncs of a commit and their measured cost as text."""
     cost = ""
     if sync and durability.syncs and durability.primitive == sync.primitive:
         shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
         cost = f" (p50 {shown} ms{' each' * (durability.syncs > 1)} here)"
-    return f"{durability.name}: {waits(durability)}{cost}"
+    return f"{durability.name}: {syncs_clause(durability)}{cost}"
 
 
-def waits(found: Durability) -> str:
-    """Return the syncs of a commit as a clause: "each commit waits for 2 fdatasync calls"."""
+def syncs_clause(found: Durability) -> str:
+    """Return a clause on the syncs of a commit: "each commit waits for 2 fdatasync calls"."""
     if not found.syncs:
         return "no commit waits for a sync"
     if found.primitive is None:
@@ -123,14 +123,14 @@ def waits(found: Durability) -> str:
 
 
 Builds = Sequence[SqliteBuild | None]
-"""SQLite build of each report or arm; None for an unknown build."""
+"""SQLite build of each report or variant; None if unknown."""
 
 DURABILITY_OPTIONS = (
     *("DEFAULT_SYNCHRONOUS", "DEFAULT_WAL_SYNCHRONOUS", "DEFAULT_CKPTFULLFSYNC"),
     *("DEFAULT_WAL_AUTOCHECKPOINT", "DEFAULT_JOURNAL_SIZE_LIMIT", "DEFAULT_PAGE_SIZE", "DEFAULT_CACHE_SIZE"),
     *("ENABLE_PREUPDATE_HOOK", "ENABLE_SETLK_TIMEOUT", "THREADSAFE"),
 )
-"""Compile options that change the cost or the durability of a commit."""
+"""Compile options of SQLite that change the cost or the durability of a commit."""
 
 
 def durability_options(options: Iterable[str]) -> str:
@@ -139,30 +139,24 @@ def durability_options(options: Iterable[str]) -> str:
 
 
 def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
-    """Return the build that a driver uses; None if its version is unknown."""
+    """Return the SQLite build that a driver uses; None if its version is unknown."""
     return next((build for build in builds if build.driver == driver and build.version), None)
 
 
 def versions(builds: Builds) -> list[str | None]:
-    """Return the version of each build as text; None for an unknown build.
-
-    A version is followed by its check-in in brackets if builds of one version differ in it.
-    """
+    """Return the version of each build, with the check-in if only that differs; None if unknown."""
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short
 
 
 def version(build: SqliteBuild) -> str:
-    """Return the version of a build, preceded by the name of a library other than SQLite."""
+    """Return the version of a build, with the name of the library unless the library is SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return, for each build, those of its DURABILITY_OPTIONS that another build lacks, as text.
-
-    None for an unknown build.
-    """
+    """Return each build's DURABILITY_OPTIONS that another build lacks; None for an unknown build."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 
@@ -176,5 +170,5 @@ def distinct_options(builds: Builds) -> list[str | None]:
 
 
 def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
-    """Return the result of the function `text` for each build; None for an unknown build."""
+    """Return `text` of each build; None for an unknown build."""
     return [text(build) if build else None for build in builds]

@@ -1,7 +1,4 @@
-"""Failed operations: their share, and the time until they failed, compared with the busy timeout.
-
-The busy timeout is the time for which SQLite waits for a lock before an operation fails.
-"""
+"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout."""
 
 from __future__ import annotations
 
@@ -17,20 +14,20 @@ from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""A failed operation waited for the whole timeout if its time is at least this share of the timeout."""
+"""Share of the busy timeout from which a time to failure counts as the whole timeout."""
 IMMEDIATE_SHARE = 0.1
-"""Operations failed at once if their median time to failure is at most this share of the timeout."""
+"""Largest median time to failure, as a share of the busy timeout, that counts as "at once"."""
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
-    """Yield the records of failed operations in the valid trials of `runs`."""
+    """Yield the failed operations of the runs' valid trials, grouped by kind and error."""
     return (failures for run in runs for trial in run.valid for failures in trial.failures)
 
 
 def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> FailureTime | None:
-    """Return the time until operations failed, as a fact; None if no time was recorded.
+    """Return the time until operations failed; None if no time was recorded.
 
-    `timeout_ms` is the busy timeout in ms; None if it is unknown or differs between connections.
+    `timeout_ms` is the busy timeout; None if it is unknown or differs between connections.
     """
     latency = merged([failure.latency for failure in failures])
     if latency is None or not latency.count:
@@ -49,7 +46,7 @@ def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> Fai
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the failed share of each kind of operation that had failures, the largest share first."""
+    """Return the share of failed operations by kind, for kinds with failures, largest share first."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""Finding: a sentence of a report, stored as the function that writes it and the facts that it states."""
+"""Findings: sentences of a report, stored as data (a function and its keyword arguments)."""
 
 from __future__ import annotations
 
@@ -9,66 +9,66 @@ P = ParamSpec("P")
 GRAVE, CAUSE, USUAL, ASIDE = range(4)
 """Ranks of sentences, in the order of display.
 
-GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: limits of
-figures.
+GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: remarks on
+accuracy.
 """
 _RANKS: dict[Callable[..., str], int] = {}
-"""Rank of each sentence function that is not USUAL."""
+"""Ranks other than USUAL, by the function that writes the sentence."""
 
 
 def grave(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Give the findings of a decorated sentence function the rank GRAVE."""
+    """Mark sentences of the decorated function as GRAVE: wrong or missing data, shown first."""
     _RANKS[sentence] = GRAVE
     return sentence
 
 
 def causal(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Give the findings of a decorated sentence function the rank CAUSE."""
+    """Mark sentences of the decorated function as CAUSE: causes in the user's code."""
     _RANKS[sentence] = CAUSE
     return sentence
 
 
 def aside(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Give the findings of a decorated sentence function the rank ASIDE."""
+    """Mark sentences of the decorated function as ASIDE: remarks on accuracy, shown last."""
     _RANKS[sentence] = ASIDE
     return sentence
 
 
 class Finding:
-    """A sentence of a report, as data: the function that writes it, and its facts."""
+    """Sentence of a report, stored as the function that writes the sentence, and its arguments."""
 
     __slots__ = ("facts", "part", "sentence")
 
     def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
         self.sentence: Callable[..., str] = sentence
-        """Function of a module named `sentences`, whose keyword arguments are the facts."""
+        """Function that returns the English sentence from the facts, its keyword arguments."""
         self.facts: Mapping[str, Any] = facts
-        """Facts by name: numbers, labels, and named tuples of both.
+        """Keyword arguments of `sentence`: numbers, labels, and named tuples of both.
 
-        Times are in ns, and their names end in _ns. Shares are from 0 to 1. If the fact `unclear` is true,
-        the data do not decide the question.
+        Times are in ns, and their names end in _ns. Shares are from 0 to 1. The fact `unclear` is true if
+        noise hides the answer.
         """
         self.part = ""
-        """Label of the part of a table to which the finding applies; empty for the whole table."""
+        """Label of the rows of a table to which the sentence applies; empty for the whole table."""
 
     @property
     def code(self) -> str:
-        """Name of the kind of finding in JSON reports, such as "best". New versions keep the name."""
+        """Kind of finding in JSON reports, such as "best". Released codes never change."""
         return code_of(self.sentence)
 
     @property
     def rank(self) -> int:
-        """Rank of the sentence, for the order of display: GRAVE, CAUSE, USUAL or ASIDE."""
+        """Rank for the order of display: GRAVE, CAUSE, USUAL or ASIDE."""
         return _RANKS.get(self.sentence, USUAL)
 
     @property
     def text(self) -> str:
-        """English sentence, preceded by a label in brackets if the finding is on a part of a table."""
+        """English sentence, after "[part]" if the finding applies to a part of a table."""
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
     def with_part(self, part: str) -> Finding:
-        """Return a copy of this finding with the label of the part of the table that it is on."""
+        """Return a copy of the finding with this `part`."""
         finding = Finding(self.sentence, **self.facts)
         finding.part = part
         return finding
@@ -87,7 +87,7 @@ class Finding:
 
 
 def code_of(sentence: Callable[..., str]) -> str:
-    """Return the code of a sentence function: its name with dashes for underscores, such as "data-wrong"."""
+    """Return the name of a sentence function with dashes, such as "data-wrong"."""
     return sentence.__name__.rstrip("_").replace("_", "-")
 
 
@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the fact `unclear` of the finding, or of a named tuple in its facts, is true."""
+    """Return whether `unclear` is true in the facts, or in a named tuple among them."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -1,8 +1,7 @@
-"""Group: the runs of a report that share a table, and the tests that compare these runs.
+"""Group: the runs shown in one table, and the tests that compare these runs.
 
-A run is all trials of a case. A pass is one trial of each case in turn. Conclusions "hold together" if the
-probability that noise makes any of them wrong is at most ERROR. A layout is a number of buckets: database
-files over which the keys are partitioned.
+A run is all trials of a case. A pass is one trial of each case. A layout is a number of database files
+(buckets) over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from sqlstress.target import stores_nothing
 
 T = TypeVar("T")
 MAX_VALUE_LENGTH = 24
-"""Maximum length of an option's value in a table and in sentences, in characters."""
+"""Maximum length of an option's value in tables and sentences, in characters."""
 
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR: for the choice of the best runs, and for tests of where throughput stops rising."""
+"""Shares of ERROR for tests of which runs are best, and of where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +47,34 @@ class Group:
     """Runs of one experiment that are compared in one table."""
 
     case: Case
-    """Case of the first run. Other runs differ from it only in fields that the experiment varies."""
+    """Case of the first run. The other cases differ only in options that the experiment varies."""
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report, which share ERROR equally."""
+    """Number of groups in the report, by which the allowed error probability (ERROR) is divided."""
     setting: str = ""
-    """Option in which the parts differ, such as "synchronous"; empty if there are no parts."""
+    """Option by whose values the runs are split, such as "synchronous"; empty if not split."""
     parts: tuple[Group, ...] = ()
-    """Parts of `runs`, one for each value of `setting`, as groups; empty if the runs are not split."""
+    """Runs split by the value of `setting`: a group for each value; empty if not split."""
 
     def value(self, case: Case) -> str:
-        """Return a case's value of `setting`, such as "normal"; "" if there are no parts."""
+        """Return a case's value of the option `setting`, such as "normal"; "" if not split."""
         return truncate(experiment_of(case).traits(case).get(self.setting, ""), MAX_VALUE_LENGTH)
 
     def place(self, case: Case) -> str:
         """Return the label of a case: "normal, 8 processes on 1 bucket".
 
-        If each value of the option `setting` has a single case, the label is only the value: "normal".
+        Return only the value ("normal") if each value of the option `setting` has a single case.
         """
         if self.parts and len(self.parts) == len(self.runs):
             return self.value(case)
         return ", ".join(filter(None, (self.value(case), place(case))))
 
     def places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases: "synchronous full and synchronous normal with 8 processes".
+        """Return a label of cases: "synchronous full and synchronous normal with 8 processes".
 
-        If all cases with a value (here "full") are in `cases`, their numbers of processes are left out. The
-        label of all cases of the group is "every case".
+        In this example, `cases` has all cases with "full", but with "normal" only those with 8 processes. The
+        label of all cases is "every case".
         """
         if not self.parts:
             return places(cases)
@@ -92,27 +91,21 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return the label of several cases: "4 and 8 processes", if cases differ in nothing else.
-
-        Else return the label from `places`.
-        """
+        """Return a label of cases: "4 and 8 processes" if nothing else differs, else like `places`."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return the label of an option's value, with the number of buckets (`layout`): "full, 20 buckets".
-
-        If all cases of the group have one number of buckets, the number is left out.
-        """
+        """Return an option's value with the number of buckets, if that varies: "full, 20 buckets"."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
 
     @property
     def unit(self) -> str:
-        """Name of the counted operations in the plural, such as "transactions" or "pairs"."""
+        """Plural of the counted operation, such as "transactions" or "pairs"."""
         return units_of(self.case)
 
     @property
@@ -122,32 +115,32 @@ class Group:
 
     @property
     def writes(self) -> bool:
-        """Whether the workers take SQLite's write lock."""
+        """Whether the worker processes take SQLite's write lock."""
         if stores_nothing(self.case.driver):
             return False
         return experiment_of(self.case).writes(self.case)
 
-    def is_believed(self, run: Run) -> bool:
-        """Return whether a run can be compared: it has a rate, right data, and few enough failures."""
+    def is_comparable(self, run: Run) -> bool:
+        """Return whether a run can be compared: it has a rate, right data, and few failures."""
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
 
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return the pairwise tests of runs; None if they share fewer than MIN_PASSES passes.
+        """Return tests that compare runs in pairs; None if they share fewer than MIN_PASSES trials.
 
-        `figures` returns the compared figures of a run by pass, all above 0.
+        `figures` returns the compared figures of a run by pass (number of the trial), all above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
 
     def points(self) -> tuple[Point, ...]:
-        """Return a point for each run whose figures can be compared."""
+        """Return a point for each run that can be compared."""
         return tuple(
             Point(run.case.buckets, run.case.concurrency, tps)
             for run in self.runs
-            if self.is_believed(run) and (tps := finite(run.median_tps())) and tps > 0
+            if self.is_comparable(run) and (tps := finite(run.median_tps())) and tps > 0
         )
 
     def measured(self) -> Iterator[tuple[Run, Trial]]:
@@ -162,13 +155,11 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 class PairwiseTests:
-    """Pairwise tests of runs, by their figures in the passes that the runs share.
+    """Tests that compare runs in pairs, by their figures in common passes (repetitions).
 
-    The noise of a test comes from the scatter of the two runs' ratio over the passes. `error` is the
-    probability that any result is wrong. A part of it, the share BEST, is for the choice of the best runs. A
-    caller uses the other part either for the ratios of all pairs (`ratio`), or for the curves of throughput
-    by number of processes. The parameter `families` is the number of sets of runs in which a best run is
-    sought.
+    `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
+    `base_ratio`: both alternatives spend the same part of `error`. A caller that repeats a test for several
+    sets of runs divides the error by their number (`divide_error_by`).
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -179,11 +170,11 @@ class PairwiseTests:
 
     @property
     def passes(self) -> int:
-        """Number of passes that all runs have in common."""
+        """Number of passes (repetitions) that all runs have in common."""
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures in the shared passes."""
+        """Return the geometric mean of a run's figures in the common passes."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -191,48 +182,41 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of the figures of `other` to those of `base`; None for too few common passes.
-
-        With a probability of at least 1 - `error`, the intervals of all pairs contain the true ratios.
-        """
+        """Return the ratio of `other` to `base` with an interval; None for too few trials."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
-    # best run must be right (Hsu 1984). So the error probability is divided by the number of other runs, and
-    # not by the number of all pairs.
+    # best run must be right (Hsu 1984), so the error probability is divided by the number of other runs, not
+    # of pairs.
 
-    def is_behind(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is significantly better than `run`, so that `run` is not the best."""
-        return self._passes.at_least(id(run), [id(other)], self._best / families) > 1
+    def is_behind(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
+        """Return whether `other` is significantly better than `run`."""
+        return self._passes.at_least(id(run), [id(other)], self._best / divide_error_by) > 1
 
-    def is_near(self, run: Run, other: Run, families: int = 1) -> bool:
-        """Return whether `other` is better by significantly less than the share NEAR, or not at all."""
-        return self._passes.at_most(id(run), id(other), self._best / families) < 1 / (1 - NEAR)
+    def is_near(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
+        """Return whether `other` is significantly less than 10% (NEAR) better than `run`."""
+        return self._passes.at_most(id(run), id(other), self._best / divide_error_by) < 1 / (1 - NEAR)
 
-    # Curves: the throughput by number of processes, for one number of files (a layout). These methods test
-    # where a curve stops rising, and return ratios between its runs.
+    # Curves: throughput by number of processes, for one number of files (a layout).
 
-    def rises(self, run: Run, others: Sequence[Run], layouts: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`, the next larger runs.
+    def rises(self, run: Run, others: Sequence[Run], divide_error_by: int) -> bool:
+        """Return whether throughput rises significantly from `run` to `others`, with more processes.
 
         `run` is compared with the first of `others`, with the mean of the first two, and so on, because a
-        mean shows a rise after fewer passes. `layouts` is the number of tested curves.
+        mean shows a rise after fewer passes.
         """
-        error = self._error * TREND / 2 / layouts / max(1, len(others))
+        error = self._error * TREND / 2 / divide_error_by / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
-    def gain(self, run: Run, other: Run, bounds: int) -> float:
-        """Return an upper bound of the ratio of `other` to `run`.
-
-        `bounds` is the number of such bounds, among which the error probability is divided.
-        """
-        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / bounds)
+    def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
+        """Return an upper bound of the ratio of `other` to `run`."""
+        return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, for only one such ratio per run; None for too few passes.
+        """Return the ratio of `other` to `base` with a narrow interval; None for too few trials.
 
-        The interval is narrower than that of `ratio`, which allows for the ratios of all pairs.
+        For callers that need only one ratio for each run. `ratio` allows for the ratios of all pairs.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -242,38 +226,38 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `other` is hardly better (see `is_near`), at the error rate of `ratio`."""
+        """Return whether `other` is significantly less than 10% (NEAR) better than `run`, by `ratio`."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
     @cached_property
     def passes_needed(self) -> int:
-        """Estimated number of passes that are needed to detect a relative difference of NEAR."""
+        """Estimated number of trials of each case that would show a difference of NEAR (10%)."""
         return self._passes.passes_needed(NEAR, self._error * TREND)
 
 
 MAX_ADVISED_PASSES = 100
-"""Largest number of passes that a sentence advises."""
+"""Largest number of trials (--repeat) that a sentence advises."""
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return a fact: the tests are unclear for lack of passes. It has the number of passes that would do."""
+    """Return the reason for unclear tests: the number of trials made, and the number needed."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return a fact: `count` passes are too few, and `needed` (up to MAX_ADVISED_PASSES) would do."""
+    """Return the reason for unclear tests: `count` trials of each case made, `needed` needed."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
 
 def longest_wait_ns(run: Run) -> int:
-    """Return the longest wait of an operation in a run's valid trials, in ns; 0 if no wait was observed."""
+    """Return the longest wait in a run's valid trials, in ns; 0 if no wait was observed."""
     return max((trial.longest_wait_ns or 0 for trial in run.valid), default=0)
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return lists of the items, by number of files, ascending. `files` returns the number of an item."""
+    """Return lists of items by number of files, ascending. `files` returns the number of an item."""
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -281,22 +265,22 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods of an experiment's presenter (the object that shows its results) that conclusions need."""
+    """Methods that conclusions need of a presenter (the object that shows an experiment's results)."""
 
     def rate(self, run: Run) -> float | None:
-        """Return the rate per second of a run, in transactions, cycles or rows; None if it is unknown."""
+        """Return the rate of a run (transactions, cycles or rows per second); None if unknown."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the experiment's own findings on a group."""
+        """Yield the findings on a group that only this experiment has."""
 
     def activity(self, group: Group) -> str:
-        """Return a clause on the activity of the worker processes, as the beginning of a sentence."""
+        """Return a clause on the activity of the worker processes, to begin a sentence."""
 
     def failure_reason(self, run: Run) -> str:
-        """Return the reason why operations of a run failed, as a clause."""
+        """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options that differ between tables, as text."""
+        """Return, for each case, the load options in which the cases differ, as text."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -306,7 +290,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the runs in groups, one for each table. The experiment decides which fields may differ."""
+    """Return the runs in groups, one for each table. The experiment decides what may differ."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -317,10 +301,9 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 
 
 def _without_foreign_load(run: Run) -> Run:
-    """Return a copy of a run without the figures on the load of other programs.
+    """Return a copy of a run without figures on the load of other programs.
 
-    These figures mean nothing if a CPU quota stopped our processes: meanwhile, other programs can use the
-    processors without disturbing us.
+    If a CPU quota stops our processes, other programs can use the processors without disturbing us.
     """
     return replace(
         run,
@@ -331,7 +314,7 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return a run's rate per second; None if it is incomplete, wrong, or has too many failures."""
+    """Return a run's rate per second; None if incomplete or wrong, or for too many failures."""
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
@@ -343,13 +326,13 @@ def rate_of(run: Run) -> float | None:
 
 
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Return the groups, with those merged that differ in one option only. The old groups become parts.
+    """Merge groups that differ in a single option. They become the `parts` of the merged group.
 
-    If there are several such options, the option that leaves the fewest groups is chosen.
+    If several options could be merged, the option that leaves the fewest groups is chosen.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
-        families.setdefault(_family(group), []).append(group)
+        families.setdefault(_merge_key(group), []).append(group)
     merged = []
     for family in families.values():
         traits = [experiment_of(group.case).traits(group.case) for group in family]
@@ -365,8 +348,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
             merged.append(
                 Group(parts[0].case, runs, setting=name, parts=tuple(parts)) if is_merged else parts[0]
             )
-    # ERROR is divided by the number of groups. In a merged group, the values of the option are also compared,
-    # so it counts as one more group.
+    # In a merged group, the values of the option are also compared, so it counts as one more group.
     count = len(groups) + sum(bool(group.parts) for group in merged)
     return tuple(
         replace(group, groups=count, parts=tuple(replace(part, groups=count) for part in group.parts))
@@ -374,8 +356,8 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
     )
 
 
-def _family(group: Group) -> Hashable:
-    """Return a key, equal for groups that may be merged: the fields of a case that are not options."""
+def _merge_key(group: Group) -> Hashable:
+    """Return a key of the fields that are not options. Only groups with equal keys are merged."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -391,21 +373,18 @@ def _family(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split groups that may be merged into lists of groups that differ in the option `name` only.
-
-    `traits` has the options of each group of the family, as text by name.
-    """
+    """Split groups into lists that differ only in the option `name`. `traits` has their options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
-    # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if the groups
-    # differ in the driver, only the options that all groups have must agree.
+    # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if drivers
+    # are compared, only the options that all groups have must agree.
     common = set.intersection(*map(set, traits)) if name == "driver" else set().union(*traits)
     for group, values_by_name in zip(family, traits, strict=True):
         other_traits = tuple(
             sorted((key, value) for key, value in values_by_name.items() if key != name and key in common)
         )
-        # If two groups agree in all options, their rows would have equal labels. So the second group gets a
-        # list of its own.
+        # If two groups agree in all options, their rows would have equal labels. So the second group gets its
+        # own list.
         labels = (other_traits, values_by_name.get(name))
         lists.setdefault((other_traits, id(group) if labels in seen_labels else None), []).append(group)
         seen_labels.add(labels)
@@ -413,6 +392,6 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations with this topic, from the workers of all trials of a group."""
+    """Yield the observations with this topic that workers made in any trial of a group."""
     trials = (trial for run in group.runs for trial in run.trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

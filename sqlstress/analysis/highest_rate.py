@@ -1,7 +1,7 @@
-"""Highest rate that keeps a promise: the judgement of each window, and the conclusion from all windows.
+"""Search for the highest rate that keeps a promise: judgement of windows, and conclusion.
 
-A rate is the number of operations that are due per second. A promise is a set of upper bounds of latencies,
-such as "p99 within 10ms". A window is the time in which a trial counts its operations.
+A rate is a number of operations due per second. A promise is a set of latency limits, such as "p99 within
+10ms". A window is the time in which a trial counts operations.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 ERROR = 0.01
 """Maximum probability that a window counts as saturated although it kept up with its rate."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-"""Share of operations that are faster than a percentile, by name of the percentile."""
+"""Share of operations that are faster than a percentile, by the percentile's name."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations that are slower than a percentile, for a window to be judged by it."""
+"""Minimum number of operations above a percentile in a window judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Share of a promised latency by which sqlstress itself may delay operations of a judged window."""
+"""Largest delay caused by sqlstress itself in a judged window, as a share of the limit."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its promise, even if its latencies in a report file are wrong."""
+"""Minimum margin of a window that broke its latency promise, even if stored latencies are wrong."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window that break any promise: operations failed; not all were done; none was due."""
+"""Faults, apart from latency, that break a promise: failed operations; not all done; none due."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons why a window is not judged: sqlstress started operations late; too few operations."""
+"""Reasons not to judge a window: sqlstress started operations late; too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
@@ -44,25 +44,22 @@ def promise_clause(promise: Promise) -> str:
     return listing([f"{name} within {format_duration(bound)}" for name, bound in promise.bounds.items()])
 
 
-def enough(names: Iterable[str]) -> int:
-    """Return the minimum number of operations with which a window can be judged by these bounds.
-
-    The name of a bound is a percentile, such as "p99", or "max".
-    """
+def min_operations(names: Iterable[str]) -> int:
+    """Return the minimum number of operations of a window judged by these percentiles or "max"."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name` ("p99") or the "max" of latencies, in ns; None without latencies."""
+    """Return the percentile `name` ("p99") or the "max" in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
 
 
-def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the bounds that a window broke, and its other faults; empty if it kept the promise."""
+def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
+    """Return the limits that a window exceeded, and other faults; empty without a fault."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -76,14 +73,14 @@ def broken(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def skip_reason(trial: Trial, promise: Promise) -> str:
-    """Return the reason why a window is not judged, HARNESS or FEW; "" if it is judged.
+    """Return the reason not to judge a window: HARNESS or FEW; "" for a judged window.
 
-    A window that kept the promise, or has one of the faults FAILURES, FULL and NOTHING, is always judged.
+    A window is always judged if it kept the promise, or has one of the faults FAILURES, FULL and NOTHING.
     """
-    faults, bounds = broken(trial, promise), promise.bounds
+    faults, bounds = faults_of(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
         return ""
-    if trial.arrived.all_kinds and trial.arrived.all_kinds.count < enough(bounds):
+    if trial.arrived.all_kinds and trial.arrived.all_kinds.count < min_operations(bounds):
         return FEW
     late = [
         (latency_at(trial.arrived.lateness, name) or 0.0) > MAX_LATE_SHARE * bounds[name] * NS_PER_S
@@ -93,12 +90,12 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the logarithm of a window's largest ratio of a latency to the promised bound.
+    """Return the logarithm of latency / promised limit, the largest over all limits.
 
-    The margin is at most 0 if the window kept the promise, else above 0. For the faults FAILURES, FULL and
-    NOTHING, it is at least MAX_MARGIN.
+    At most 0 if the window kept the promise, else above 0. At least MAX_MARGIN for the faults FAILURES, FULL
+    and NOTHING.
     """
-    faults, latency = broken(trial, promise), trial.arrived.all_kinds if trial.arrived else None
+    faults, latency = faults_of(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
     ratios = [ns / (bound * NS_PER_S) for ns, bound in pairs if ns and bound and min(ns, bound) > 0]
     most = math.log(max(ratios)) if ratios and len(ratios) == len(pairs) else MAX_MARGIN
@@ -108,15 +105,15 @@ def margin(trial: Trial, promise: Promise) -> float:
 
 
 class TriedRate(NamedTuple):
-    """Rate (due operations per second) that a search tried, with its windows."""
+    """Rate (operations due per second) that a search tried, with its windows."""
 
     rate: int
     run: Run
     """Run whose trials are the windows at this rate."""
     judged: tuple[Trial, ...]
-    """Windows at this rate that are valid and judged (see `skip_reason`)."""
+    """Valid windows at this rate that could be judged."""
     margins: tuple[float, ...]
-    """Margin of each judged window."""
+    """Margin of each judged window: at most 0 if it kept the latency promise."""
 
     @property
     def kept_count(self) -> int:
@@ -129,7 +126,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the (lower) median of a latency figure, "p99" or "max", over the judged windows, in ns."""
+        """Return the median "p99" or "max" of the judged windows, in ns; None if unknown."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -147,12 +144,12 @@ def tried_rates(report: Report, search: LimitSearch) -> tuple[TriedRate, ...]:
 
 
 def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
-    """Return the answer of a search: the highest rate that keeps the promise, the lowest that breaks it."""
-    return answer(_windows(tried_rates(report, search)))
+    """Return the highest rate that keeps the latency promise, and the lowest that breaks it."""
+    return answer(_margins_by_rate(tried_rates(report, search)))
 
 
-def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
-    """Return the margins of the judged windows, by rate, for rates with a judged window."""
+def _margins_by_rate(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
+    """Return the margins of all judged windows, by rate."""
     windows: dict[int, list[float]] = {}
     for tried_rate in rates:
         if tried_rate.margins:
@@ -161,12 +158,12 @@ def _windows(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether an answer is final: both rates are known, or even a rate of 1/s breaks the promise."""
+    """Return whether a search found both rates, or even 1 operation/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: its answer, the reason of an early end, and the counts of windows."""
+    """Return the findings of a search: the answer, a reason of an early end, windows not judged."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -176,8 +173,8 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the highest rate that keeps the promise, as far as it is known."""
-    windows, promise_text = _windows(rates), promise_clause(search.promise)
+    """Return the finding on the highest rate that keeps the latency promise, as far as known."""
+    windows, promise_text = _margins_by_rate(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
         return Finding(
@@ -187,12 +184,12 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
         return Finding(sentences.limit, promise=promise_text, holds=holds, tried=max(windows))
     if breaks is not None:
         return Finding(sentences.limit, promise=promise_text, breaks=breaks, tried=min(windows))
-    longer = _longer(search) if windows else None
+    longer = _longer_time_limit(search) if windows else None
     return Finding(sentences.limit_unknown, promise=promise_text, **_bounds(windows), longer=longer)
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return facts: the highest rate that kept the promise in most windows, and the lowest that did not."""
+    """Return the highest rate that most windows kept, and the lowest that they did not keep."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {
@@ -202,13 +199,13 @@ def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
     }
 
 
-_DEFAULT_S = 300.0
-"""Time limit of a search if its report has no limit, in s."""
+_DEFAULT_MAX_TIME_S = 300.0
+"""Time limit of a search, in seconds, if the report has no limit."""
 
 
-def _longer(search: LimitSearch) -> str:
+def _longer_time_limit(search: LimitSearch) -> str:
     """Return the option that doubles the time limit of a search: "--max-time 10m"."""
-    minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_S) / 60)
+    minutes = math.ceil(2 * (search.max_time_s or _DEFAULT_MAX_TIME_S) / 60)
     return f"--max-time {minutes}m"
 
 
@@ -220,4 +217,6 @@ def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[F
     if reasons[FEW]:
         names = [name for name in promise.bounds if name in SHARES]
         name = max(names, key=lambda name: SHARES[name])
-        yield Finding(sentences.limit_not_judged, windows=reasons[FEW], name=name, enough=enough(names))
+        yield Finding(
+            sentences.limit_not_judged, windows=reasons[FEW], name=name, enough=min_operations(names)
+        )

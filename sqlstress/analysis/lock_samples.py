@@ -1,6 +1,6 @@
-"""Estimates from samples of a lock: the share of time for which it was held, and the longest hold.
+"""Estimates from samples of a lock: the share of time held, and the longest hold.
 
-A sample records at one moment whether a process holds the lock.
+A sample records whether any process holds the lock at one moment.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from sqlstress.report.results import Holds
 from sqlstress.statistics.units import NS_PER_S
 
 MIN_LONG_HOLD_S = 0.5
-"""Shortest hold of the write lock that is reported, in seconds. Waiting users notice it."""
+"""Shortest reported hold of the write lock, in seconds. Users notice waits of this length."""
 _Z95 = 1.96
 """Half-width of the 95% interval of a normal distribution, in standard deviations."""
-_FEW = 2
+_MIN_HOLD_SAMPLES = 2
 """Minimum number of samples of a hold from which its length is estimated."""
 
 
 def share(samples: int, of: int) -> float:
-    """Return the share of samples: `samples` divided by `of`, the number of all; 0 if there are none."""
+    """Return `samples` divided by `of`, the number of all samples; 0 without samples."""
     return samples / of if of > 0 else 0.0
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of the 95% interval of a share of 0.5, where it is widest; 1.0 without samples.
+    """Return the half-width of a share's 95% interval, at a share of 0.5; 1.0 without samples.
 
     The formula is for samples at independent random times. Our samples are at least as exact: each is at a
     random time within one of many equal intervals.
@@ -34,15 +34,15 @@ def share_error(samples: int) -> float:
 
 
 class Length(NamedTuple):
-    """Longest time for which a lock was held, or an upper bound of that time."""
+    """Longest time for which a lock was held, or an upper bound."""
 
     ns: float
     is_bound: bool
-    """Whether `ns` is only an upper bound, because too few samples show the longest hold."""
+    """Whether `ns` is only an upper bound, because too few samples show the hold."""
 
 
 def length(held: Holds, rate: int) -> Length:
     """Return the length of the longest hold of a lock. `rate` is the number of samples per second."""
-    if held.longest_s * rate >= _FEW:
+    if held.longest_s * rate >= _MIN_HOLD_SAMPLES:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

@@ -1,7 +1,6 @@
-"""Significant changes of throughput, longest waits and fairness with processes and buckets; saturation.
+"""Changes of throughput, waits and fairness with numbers of processes and buckets; saturation.
 
-A layout is a number of buckets (database files that partition the keys). A group is the runs of a table; a
-run is all trials of a case. A pass is one trial of each case in turn.
+A layout is a number of buckets (database files that partition the keys).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput, as a share. A larger bound is not reported."""
+"""Largest upper bound of a gain of throughput that a finding states, as a share."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on throughput: the best runs, and the growth with buckets and with processes.
+    """Yield findings on the best runs, and on the growth of throughput with buckets and processes.
 
-    Yield nothing if all runs have equal numbers of processes and buckets, or at a fixed rate, where the
-    throughput is the requested rate.
+    Yield nothing if all numbers of processes and buckets are equal, or at a fixed rate, which decides the
+    throughput.
     """
     runs = _comparable_runs(group)
     if not runs or group.case.rate:
@@ -50,28 +49,24 @@ def throughput_findings(group: Group) -> Iterator[Finding]:
     curves = _curves(tested, runs)
     (base_files, base), *others = curves.items()
     if gains := [gain for layout, curve in others if (gain := _layout_gain(base, layout, curve))]:
-        yield Finding(sentences.layouts, base=base.laid_out(base_files), others=tuple(gains))
+        yield Finding(sentences.layouts, base=base.layout_label(base_files), others=tuple(gains))
     yield from _scaling_findings(curves)
 
 
 def _comparable_runs(group: Group) -> list[Run]:
-    """Return the runs that can be compared; [] if their numbers of processes and buckets are all equal."""
-    runs = [run for run in group.runs if run.case.concurrency and group.is_believed(run)]
+    """Return the runs that can be compared; [] if all have equal numbers of processes and buckets."""
+    runs = [run for run in group.runs if run.case.concurrency and group.is_comparable(run)]
     return runs if len({(run.case.buckets, run.case.concurrency) for run in runs}) > 1 else []
 
 
 def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
-    """Return a curve (throughput by processes) for each number of buckets, in ascending order."""
+    """Return throughput by number of processes, as a curve for each number of buckets (ascending)."""
     by_layout = by_files(runs, lambda run: run.case.buckets)
     return {layout: Curve(tested, layout_runs, len(by_layout)) for layout, layout_runs in by_layout.items()}
 
 
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
-    """Return the finding on the best runs.
-
-    If several runs lead, the finding states the lowest and the highest of their medians: the highest is not
-    significantly above the others.
-    """
+    """Return the finding on the best runs, with the lowest and the highest median of several."""
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
     is_several = len(lead.runs) > 1
@@ -89,40 +84,37 @@ def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> F
 
 
 class Curve:
-    """Throughput by number of processes, for one number of buckets, with tests of the shape of this curve.
+    """Throughput by number of processes on one number of buckets, with tests of its rise."""
 
-    `layouts` is the number of tested curves, among which the error probability is divided.
-    """
-
-    def __init__(self, tested: PairwiseTests, measured: Sequence[Run], layouts: int) -> None:
-        self.tested, self.layouts = tested, layouts
+    def __init__(self, tested: PairwiseTests, measured: Sequence[Run], divide_error_by: int) -> None:
+        self.tested, self.divide_error_by = tested, divide_error_by
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
         """Runs in ascending order of processes, one for each number."""
 
-    def laid_out(self, layout: int) -> str:
-        """Return the label of a layout of `layout` buckets, such as "20 buckets"."""
+    def layout_label(self, layout: int) -> str:
+        """Return the label of a number of buckets, such as "20 buckets"."""
         return buckets_label(layout, [run.case for run in self.runs])
 
     @property
-    def less(self) -> list[Run]:
-        """Runs at the start of the curve from which throughput rises significantly with more processes.
+    def rising_runs(self) -> list[Run]:
+        """Runs, from the first on, after which more processes still raise throughput significantly.
 
         The tests run in a fixed order and end at the first failure, so each may use the whole error
         probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
-            if not self.tested.rises(run, self.runs[place:], self.layouts):
+            if not self.tested.rises(run, self.runs[place:], self.divide_error_by):
                 break
             rising.append(run)
         return rising
 
     @property
-    def enough(self) -> Run:
-        """Run with the smallest number of processes beyond which any gain is significantly less than NEAR.
+    def plateau_run(self) -> Run:
+        """Run with the fewest processes beyond which any gain is significantly less than NEAR (10%).
 
-        The gain is relative to the best run with at most this number of processes. The tests go down from the
-        largest number to the first number that is not enough. If no number is enough, this is the last run.
+        The last run if there is no such run. The gain is relative to the best run with at most as many
+        processes. The tests go down from the most processes and end at the first failure.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -132,21 +124,18 @@ class Curve:
             fewest = upto[-1]
         return fewest
 
-    def _max_gain(self, run: Run, later: Sequence[Run], bases: int = 1) -> float:
-        """Return an upper bound of the ratio of any of the `later` runs to `run`.
-
-        `bases` is the number of runs for which the caller computes such a bound.
-        """
-        return max(self.tested.gain(run, other, self.layouts * bases) for other in later)
+    def _max_gain(self, run: Run, later: Sequence[Run], divide_error_by: int = 1) -> float:
+        """Return an upper bound of the ratio of any of the `later` runs to `run`."""
+        return max(self.tested.gain(run, other, self.divide_error_by * divide_error_by) for other in later)
 
     def scaling(self) -> Finding:
         """Return the finding on the number of processes beyond which throughput does not rise."""
-        runs, tested, less = self.runs, self.tested, self.less
+        runs, tested, less = self.runs, self.tested, self.rising_runs
         if len(less) == len(runs) - 1:
             return Finding(sentences.still_rising, most=_count(runs[-1]))
-        enough, first = self.enough, runs[len(less)]
+        enough, first = self.plateau_run, runs[len(less)]
         if enough is runs[-1]:
-            return self._unclear(less, first)
+            return self._unclear_scaling(less, first)
         best = tested.best(runs)
         after = ((run, tested.base_ratio(run, best)) for run in runs if _count(run) > _count(best))
         fallen = [
@@ -161,17 +150,13 @@ class Curve:
             unclear=None if enough is first else _count(first),
         )
 
-    def _unclear(self, less: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that it is unclear whether throughput rises beyond the run `first`.
-
-        Throughput rises from the runs in `less`. The finding states the upper bound of a gain beyond `first`
-        if the bound is at most MAX_REPORTED_GAIN.
-        """
+    def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
+        """Return the finding that throughput rises from the runs `rising`, but perhaps not beyond `first`."""
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
             sentences.scaling_unclear,
-            less=_count(less[-1]) if less else None,
+            less=_count(rising[-1]) if rising else None,
             first=_count(first),
             most=None if most > MAX_REPORTED_GAIN else most,
             noise=noise(self.tested),
@@ -194,10 +179,10 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 
 
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
-    """Return a fact: the throughput on `layout` buckets divided by that of the curve `base`.
+    """Return the throughput on `layout` buckets divided by that of the curve `base`.
 
-    The runs with the largest common number of processes are compared. Return None without such runs, or for
-    too few passes.
+    Both are taken at the largest common number of processes. None without such a number, or for too few
+    passes.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -205,19 +190,19 @@ def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     ratio = curve.tested.base_ratio(base_run, common[-1]) if base_run else None
     if ratio is None:
         return None
-    return LayoutGain(curve.laid_out(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
+    return LayoutGain(curve.layout_label(layout), _count(common[-1]), ratio, not is_conclusive(ratio))
 
 
 MIN_WAIT_RATIO = 1.5
-"""Smallest reported ratio between the longest waits of two runs."""
+"""Smallest reported ratio between the longest waits of two cases."""
 MIN_FAIRNESS_CHANGE = 0.05
-"""Smallest reported difference in fairness: Jain's index of the processes' shares; 1 means equal shares."""
+"""Smallest reported change of fairness (Jain's index of the processes' shares)."""
 
 
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield a finding on significant changes of longest wait and fairness with the number of buckets.
+    """Yield a finding on significant effects of the number of buckets on longest wait and fairness.
 
-    The fewest and the most buckets are compared, at the largest number of processes on both.
+    The fewest and the most buckets are compared, at the largest common number of processes.
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
@@ -229,19 +214,18 @@ def waits(group: Group) -> Iterator[Finding]:
     layout, curve = others[-1]
     base_by_count, other_by_count = ({_count(run): run for run in side.runs} for side in (base, curve))
     most = max(base_by_count.keys() & other_by_count.keys(), default=1)
-    if most > 1 and (changes := _changes(base_by_count[most], other_by_count[most], ERROR / group.groups)):
-        layouts = LayoutChange(curve.laid_out(layout), base.laid_out(base_files))
+    if most > 1 and (
+        changes := _wait_changes(base_by_count[most], other_by_count[most], ERROR / group.groups)
+    ):
+        layouts = LayoutChange(curve.layout_label(layout), base.layout_label(base_files))
         yield Finding(sentences.waits, change=layouts, most=most, **changes)
 
 
-def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return facts on the significant changes of longest wait and fairness from `base` to `other`.
-
-    `error` is the probability of a wrong result, half for each test.
-    """
+def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
+    """Return significant changes of longest wait and fairness from `base` to `other`, by name."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
-    is_significant = _are_separate(_longest(base), _longest(other), error / 2)
+    is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)
     if is_significant and 0 < min(before, after) * MIN_WAIT_RATIO <= max(before, after):
         facts |= {"wait_before_ns": before, "wait_ns": after}
     was, now = base.valid_median_trial(), other.valid_median_trial()
@@ -253,43 +237,43 @@ def _changes(base: Run, other: Run, error: float) -> dict[str, Any]:
     return facts
 
 
-def _longest(run: Run) -> list[float]:
+def _longest_waits(run: Run) -> list[float]:
     """Return the longest wait of each valid trial, in ns."""
     return [trial.longest_wait_ns or 0 for trial in run.valid]
 
 
 def _fairness(run: Run) -> list[float]:
-    """Return the fairness of each valid trial in which it is known."""
+    """Return the fairness of each valid trial, where known."""
     return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run are above all of the other; False if this may be chance.
+    """Return whether all values of one run significantly exceed all values of the other.
 
-    This is the extreme case of the Mann-Whitney test, which is valid for any distribution. The distribution
-    of longest waits is unknown.
+    This is the extreme case of the Mann-Whitney test, which is valid for any distribution.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
     return max(base) < min(other) or max(other) < min(base)
 
 
-# Effects of waiting for a lock: uneven shares of the processes, long waits, and counted events.
+# Effects of waiting for a lock: uneven shares of the processes, long waits, and counts of busy errors.
 
 
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""A longer wait, in ns, is reported as starvation if it is also unusual (see UNUSUAL_MULTIPLE)."""
+"""Wait, in ns, above which starvation is reported, if the wait also exceeds UNUSUAL_MULTIPLE."""
 UNUSUAL_MULTIPLE = 10
-"""A wait is unusual if it exceeds this multiple of the median latency of the slowest kind of operation."""
+"""Multiple of the median latency (slowest kind of operation) above which a wait is unusual."""
 
 
 FAIR_WINDOW_S = 1.0
-"""Minimum length of a window whose shares are judged, in seconds: ten times SQLite's longest sleep.
+"""Minimum length of a window whose shares are judged, in seconds.
 
-SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In a shorter window, shares are uneven
-by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html, sqliteDefaultBusyCallback() in main.c
+SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In windows shorter than ten such
+sleeps, shares are uneven by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html,
+sqliteDefaultBusyCallback() in main.c
 """
 
 
@@ -313,12 +297,12 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Uneven shares in a single pass may be an accident, so they must be uneven in every pass.
+        # Uneven shares in a single pass may be chance, so they must be uneven in every pass.
         passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
         shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        # A wait is unusual compared with the slowest kind of operation, so take its median.
+        # A wait is unusual only compared with the slowest kind of operation.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
         if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL_MULTIPLE * usual_ns):
@@ -336,35 +320,35 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return the sum of a count over all trials of a group, and the cases with a count above 0."""
+    """Return the sum of `count` over all trials of a group, and the cases with a sum above 0."""
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
     return sum(number for _, number in above_0), [case for case, _ in above_0]
 
 
 MIN_ACHIEVED_SHARE = 0.99
-"""A case is saturated if it did significantly less than this share of the due operations."""
+"""A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Significant shortfall, in standard deviations of independent arrivals, with too few windows to test."""
+"""Significant shortfall of operations, in standard deviations, for too few windows to test."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts on a case at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
+"""Verdicts at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the number of operations done in the windows divided by the number due; None if none was due.
+    """Return the operations done in the windows / the operations due; None if none was due.
 
-    The share can exceed 1, because operations that were due in the warm-up may be done in the window.
+    The share can exceed 1: operations due in the warm-up may be done in the window.
     """
     due = sum(trial.arrived.due for trial in trials if trial.arrived)
     return sum(trial.transactions for trial in trials if trial.arrived) / due if due else None
 
 
 def saturation(trials: Sequence[Trial], error: float) -> str:
-    """Return the verdict on a case: KEPT_UP, SATURATED or RATE_UNKNOWN.
+    """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. By chance, more or fewer operations are under way when a
-    window opens or closes. The scatter of several windows shows the size of this effect (Student's t). With
-    too few windows for this test, the shortfall must exceed _DEVIATIONS standard deviations.
+    `error` is the probability of a wrong SATURATED. The number of operations under way when a window opens or
+    closes depends on chance. The scatter of several windows shows the size of this effect (Student's t). For
+    fewer windows, the shortfall must exceed _DEVIATIONS standard deviations.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

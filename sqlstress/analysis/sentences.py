@@ -1,9 +1,9 @@
-"""Sentences that several experiments share: a function writes each sentence from the facts of a finding.
+"""Sentences that several experiments share: each function writes a sentence from facts.
 
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
-that end in _ns are times in ns, and shares are from 0 to 1. A fact `where` is a label of cases, such as "8
-processes on 1 bucket". A fact of None, "" or False is left out. Verdicts are those of `statistics.compare`. A
-pass is one trial of each case in turn. A target stores the data, such as SQLite and PostgreSQL.
+that end in _ns are times in ns, and shares are from 0 to 1. `where` is a label of cases, such as "8 processes
+on 1 bucket". A fact of None, "" or False is left out. A pass is one trial of each case. A target stores the
+data, such as SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from sqlstress.statistics.units import digits, format_duration, format_ms, plura
 
 
 class FailedCheck(NamedTuple):
-    """Check of the data that failed in one or more passes."""
+    """Check of the data that failed in one or more trials of a case."""
 
     name: str
     problems: int | None
-    """Number of problems; None if the check does not count them."""
+    """Number of problems; None if the check does not count problems."""
     checked: int | None
-    """Number of checked rows; None if it is unknown, or if rows are missing."""
+    """Number of checked rows; None if unknown, or if rows are missing."""
     failed: int
     passes: int
     examples: Sequence[str] = ()
-    """First counter-examples: wrong rows, as text."""
+    """First counter-examples (wrong rows), as text."""
 
 
 def _failed_check(check: FailedCheck) -> str:
@@ -134,16 +134,16 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why noise hides a difference: too few passes were measured."""
+    """Reason why noise hides a difference: too few trials."""
 
     passes: int
-    """Number of measured passes."""
+    """Number of trials of each case."""
     share: float
     """Relative difference that cannot be shown, from 0 to 1."""
     enough: int | None
-    """Number of passes that would show the difference; None if the number exceeds `too`."""
+    """Number of trials that would show the difference; None if more than `too`."""
     too: int
-    """Largest number of passes that a sentence advises."""
+    """Largest number of trials that a sentence advises."""
 
 
 def _noise(noise: Noise) -> str:
@@ -204,14 +204,14 @@ def scaling_unclear(
 
 
 class LayoutGain(NamedTuple):
-    """Throughput of a layout (number of buckets) compared with another."""
+    """Throughput of a layout (number of buckets) compared with another layout."""
 
     layout: str
     """Label of the layout, such as "20 buckets"."""
     processes: int
     ratio: Ratio
     unclear: bool
-    """Whether it is unclear which layout has the higher throughput."""
+    """Whether noise hides which layout has the higher throughput."""
 
 
 def _layout_gain(gain: LayoutGain) -> str:
@@ -265,11 +265,11 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """Targets whose commits have equal durability."""
+    """Targets whose commits are equally durable."""
 
     sides: Sequence[str]
     worth: str
-    """Durability of a commit; empty if it is unknown."""
+    """Durability of a commit; empty if unknown."""
 
 
 def not_comparable(
@@ -286,16 +286,16 @@ def not_comparable(
 
 
 class SidesAhead(NamedTuple):
-    """Targets with the highest throughput at given numbers of processes and files."""
+    """Targets (such as SQLite) with the highest throughput at given numbers of processes and files."""
 
     ahead: Sequence[str]
-    """Names of the targets that lead, or may lead."""
+    """Names of the targets, such as SQLite, that lead or may lead."""
     behind: Sequence[str]
     where: str
     unclear: bool = False
-    """Whether it is unknown which of the targets `ahead` leads."""
+    """Whether noise hides which of the targets `ahead` leads."""
     low: float | None = None
-    """Lowest bound of the ratio of a single leader to the next target; None if several targets lead."""
+    """Lowest bound of the ratio of a single leader to the next target; else None."""
     high: float | None = None
 
 
@@ -327,15 +327,15 @@ def leads(
 
 
 class ValueRatio(NamedTuple):
-    """Throughput with a value of a setting, compared with the setting's first value."""
+    """Throughput with a value of an option, compared with the option's first value."""
 
     value: str
     base: str
-    """First value of the setting."""
+    """First value of the option."""
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """Ratio with its interval; None if there were too few passes."""
+    """Ratio with an interval; None for too few trials."""
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
@@ -366,14 +366,14 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Cases in which a value of a setting does best and worst, relative to the setting's first value."""
+    """Best and worst case of an option's value, relative to the option's first value."""
 
     value: str
     most: float
-    """Highest ratio of the throughput to that of the first value, at `where`."""
+    """Highest ratio to the throughput of the first value, at `where`."""
     where: str
     least: float
-    """Lowest ratio of the throughput to that of the first value, at `elsewhere`."""
+    """Lowest ratio to the throughput of the first value, at `elsewhere`."""
     elsewhere: str
 
 
@@ -422,7 +422,7 @@ def proof_cost(*, share: float, where: str) -> str:
 
 
 class Taken(NamedTuple):
-    """Share of a resource that other programs took, and the cases in which they took much."""
+    """Share of a resource that other programs took, and the affected cases."""
 
     share: float
     """Largest share in any trial, from 0 to 1."""
@@ -491,7 +491,7 @@ class TracedStep(NamedTuple):
 
     statement: str
     at: str
-    """File and line of the call that ran the statement; empty if they are unknown."""
+    """File and line of the call that ran the statement; empty if unknown."""
 
 
 def _step(step: TracedStep) -> str:
@@ -512,7 +512,10 @@ def suspicion(
     late: bool = False,
     kept: str = "",
 ) -> str:
-    """Name a suspected fault. `late`: Python's sqlite3 began the transaction just before the write."""
+    """Return a sentence on a suspected fault of the user's code, such as a lost update.
+
+    `late` is whether Python's sqlite3 began the transaction only at the write.
+    """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
@@ -649,7 +652,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentence on a suspected fault of the user's code, by the effect if it is known, else by the kind."""
+"""Sentences on suspected faults of the user's code, by effect; by kind for unknown effects."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -804,13 +807,13 @@ def long_write(
 
 
 WAITS, COMPUTES = "waits", "computes"
-"""Activities of a process during its long transaction."""
+"""Activities of a process during a long transaction."""
 _ACTIVITIES = {
     WAITS: "within the transaction it waits for something else (network, user, sleep). Do that before BEGIN, "
     "or commit after each row.",
     COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
 }
-"""Clause on the cause of a long transaction and its cure, by activity."""
+"""Clause on the cause of a long transaction and the cure, by activity."""
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:
@@ -878,10 +881,10 @@ class RateRatio(NamedTuple):
 
 
 class RateRatios(NamedTuple):
-    """Ratios of the rates of two reports: one for each case, or only the smallest and the largest ratio."""
+    """Ratios of the rates of two reports: for each case, or only the smallest and the largest."""
 
     of: str
-    """Label of the first report, such as A."""
+    """Letter of the first report, such as A."""
     unit: str
     """Unit of the rates, such as "transactions per second"."""
     ratios: Sequence[RateRatio]
@@ -903,7 +906,7 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the speed of two reports, A and B, in the cases with the same `verdict`."""
+    """Conclusion on the speed of two reports, A and B, in the cases with this `verdict`."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
@@ -912,11 +915,11 @@ class Claim(NamedTuple):
     ratios: RateRatios | None = None
     """Ratios of B's rates to A's; None for EQUAL and UNCLEAR."""
     where: Sequence[str] = ()
-    """Labels of the cases, such as "at 8 processes"; empty if `ratios` has them."""
+    """Labels of the cases, such as "at 8 processes"; empty if `ratios` has the labels."""
     repeat: int | None = None
     """Number of trials that would rule out chance; only for TOO_FEW."""
     low: float | None = None
-    """Lowest and highest bound of the ratios' intervals; None without intervals."""
+    """Lowest bound of the ratios' intervals; None without intervals."""
     high: float | None = None
     several: bool = False
 
@@ -975,7 +978,7 @@ def ab_wrong(*, reason: str) -> str:
 
 
 class FailedArm(NamedTuple):
-    """Arm of an A/B test (the variant A or B) in which too many operations failed."""
+    """Variant (arm) of an A/B test in which too many operations failed."""
 
     arm: str
     where: str
@@ -1010,7 +1013,7 @@ def ab_undecided(*, change: Change | None = None) -> str:
 
 
 class WindowCount(NamedTuple):
-    """Numbers of windows at a rate (due operations per second): all, and those that kept the promise."""
+    """Numbers of windows at a rate: all windows, and those that kept the latency promise."""
 
     rate: int
     held: int
@@ -1139,17 +1142,17 @@ def lost_locks(
 
 
 def _consequences(errors: Sequence[str]) -> str:
-    """Return a sentence on the errors that follow from a cause; empty if there are none."""
+    """Return a sentence on errors that follow from a cause; empty without errors."""
     return f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
 
 
 def _deleted_files(
     file: str, count: int, at: str | None, holders: int, written: bool | None, *, signs: bool
 ) -> str:
-    """Return a text on deleted files of the database, with the probable cause.
+    """Return a text on deleted database files, with the probable cause.
 
-    `holders` is the number of their users that still had a lock. `signs` is whether a process seems to have
-    lost its locks.
+    `holders` is the number of processes that still had a lock on the files. `signs` is whether a process
+    seems to have lost its locks.
     """
     if at:
         return (

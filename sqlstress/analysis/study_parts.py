@@ -1,7 +1,4 @@
-"""Results of studies in a report. A study is an experiment with a verdict instead of figures for cases.
-
-Examples are a crash test, or a hunt for faults of the system.
-"""
+"""Results of studies in a report. A study, such as a crash test, has a verdict instead of figures."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test: data was wrong; too little was tested for a proof; the data was proved right.
+"""Statuses of a crash test: wrong data; too little tested for a proof; all data right.
 
 Other studies use WRONG for wrong data, and PROVED if they found an answer.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study that found no answer. With --strict, the exit code of such a study is a failure."""
+"""Status of a study, such as a search, without an answer; a failure with --strict."""
 EXAMPLES = 3
-"""Maximum number of counter-examples (wrong rows) that a study shows for each failed check."""
+"""Maximum number of counter-examples (wrong rows) shown for a failed check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """Conclusion of a study: its status and the sentence that explains the status."""
+    """Conclusion of a study (such as a crash test): a status, and the sentence that explains it."""
 
     status: str
     """WRONG, UNPROVED, PROVED or NO_ANSWER."""
@@ -38,18 +35,18 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class ReportPart:
-    """Part of a report that shows the result of one study, with its verdict."""
+    """Part of a report with the result and the verdict of a study, such as a crash test."""
 
     name: str
     """Name of the tested event, such as "process death"."""
     verdict: Conclusion
     seconds: float
     error: str | None
-    """Error that ended the study early; None if it was completed or interrupted by the user."""
+    """Error that ended the study early; None if completed, or interrupted by the user."""
     suite: str
-    """Name of the test suite to which the part belongs in JUnit output."""
+    """Name of the test suite in JUnit output."""
     kind: str = "Crash test"
-    """Name of the kind of study in annotations, which are messages that GitHub shows on a commit."""
+    """Kind of study, as named in annotations (messages that GitHub shows on a commit)."""
 
 
 def counterexamples(verdict: Verdict) -> Iterator[Finding]:
@@ -74,24 +71,24 @@ class ResultReader(Protocol):
     """Methods that conclusions need of a study's presenter (the object that shows its results)."""
 
     def part(self, result: Any) -> ReportPart:
-        """Return the part of the report that shows this result, with the study's verdict."""
+        """Return the part of the report that shows this result, with the verdict."""
 
     def progress(self, result: Any) -> str:
         """Return the progress of the study, such as "3 of 100 rounds"."""
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of the report's studies, each with the presenter of its experiment."""
+    """Return the results of the report's studies, each with the object that shows it."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[ReportPart, ...]:
-    """Return the part of each study in a report; empty if the report has no study."""
+    """Return the part of each study (such as a crash test) in a report; empty without a study."""
     return tuple(reader.part(result) for reader, result in _results(report))
 
 
 def progress(report: Report) -> str:
-    """Return the progress of a report's studies, such as "3 of 100 rounds"; "" if it has no study."""
+    """Return the progress of a report's studies, such as "3 of 100 rounds"; "" without a study."""
     return listing([reader.progress(result) for reader, result in _results(report)])
 
 
@@ -100,7 +97,7 @@ def interruption(report: Report) -> Finding:
     return Finding(sentences.interrupted, progress=progress(report))
 
 
-def called(reports: tuple[Report, ...]) -> str | None:
-    """Return the label of the first study in these reports, such as "a hunt"; None without a study."""
+def first_study_label(reports: tuple[Report, ...]) -> str | None:
+    """Return the label of the first study in these reports, such as "a hunt"; else None."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

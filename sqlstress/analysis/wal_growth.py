@@ -1,7 +1,7 @@
-"""Kinds of growth of a WAL. All kinds have the same symptom, a large WAL file, but different remedies.
+"""Kinds of growth of a WAL, which need different remedies.
 
-A frame is a page in the WAL. A frame is live if it was written since the WAL last started again at its
-beginning. A checkpoint copies live frames to the database file.
+A frame is a page in the WAL. A frame is live if it was written since the WAL last restarted at its beginning.
+A checkpoint copies live frames to the database file.
 """
 
 from __future__ import annotations
@@ -9,24 +9,27 @@ from __future__ import annotations
 from sqlstress.report.results import WalUse
 
 OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused"
-"""Kinds of growth. OVERLAP: frames were copied, but some process was always reading, so the WAL could not
-start again. SNAPSHOT: a long read transaction keeps checkpoints from copying later frames. UNCOPIED: no
-checkpoint copied the frames. REUSED: the file keeps its largest size, but few of its frames are live."""
+"""Kinds of growth of a WAL.
+
+OVERLAP: frames were copied, but some process was always reading, so the WAL could not restart. SNAPSHOT: a
+long read transaction keeps checkpoints from copying later frames. UNCOPIED: no checkpoint copied the frames.
+REUSED: the file keeps its largest size, but few of its frames are live.
+"""
 AUTOCHECKPOINT = 1000
 """Number of frames in the WAL at which SQLite starts a checkpoint by default."""
 LARGE_FACTOR = 4
-"""Multiple of the frames of automatic checkpoints above which the growth of a WAL is reported."""
+"""Multiple of the automatic checkpoint's number of frames above which a WAL is reported."""
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
-"""Largest normal number of frames in a WAL file, for SQLite's default of automatic checkpoints."""
+"""Largest normal number of frames in a WAL file with SQLite's default checkpoints."""
 LONG_S = 1.0
-"""Duration in seconds from which a read transaction is long, or a time in which some process always reads."""
+"""Duration, in seconds, from which a read or an unbroken series of reads is long."""
 _HALF = 0.5
 
 
 def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | None:
     """Return the kind of growth of a trial's WAL; None if it did not grow.
 
-    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for its default, 0 for
+    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for the default, 0 for
     never.
     """
     return wal_growth_kind(
@@ -48,13 +51,12 @@ def wal_growth_kind(
     normal_frames: int = LARGE_FRAMES,
     is_automatic: bool = True,
 ) -> str | None:
-    """Return the kind of growth of a WAL; None if it did not grow, or the figures show no kind.
+    """Return the kind of growth of a WAL; None if it did not grow, or the kind is unclear.
 
     `file_frames` is the number of frames that fit in the file. A file of up to `normal_frames` did not grow.
-    `copied` is the share of the live frames that a checkpoint has copied, from 0 to 1. `longest_read_s` is
-    the duration of the longest read of an old snapshot, and `without_gap_s` the longest time in which some
-    process always read; None if nothing observed the readers. `is_automatic` is whether SQLite makes
-    checkpoints by itself.
+    `copied` is the share of the live frames that a checkpoint has copied. `longest_read_s` is the longest
+    read of an old snapshot, and `without_gap_s` the longest time in which some process always read; None if
+    unknown. `is_automatic` is whether SQLite makes checkpoints by itself.
     """
     if file_frames <= normal_frames:
         return None

@@ -1,4 +1,4 @@
-"""Text of numbers, cases, layouts and changes, for sentences. Numbers are rounded, and long lists are cut.
+"""Text of numbers, cases, layouts and changes, for sentences: rounded, with short lists.
 
 The layout of a case is its number of buckets: database files that partition the keys.
 """
@@ -16,16 +16,16 @@ from sqlstress.statistics.sequential import FASTER, SLOWER
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, format_duration, plural, rounded
 
 _LONGEST_LIST = 8
-"""Maximum number of items of a list in a sentence."""
+"""Maximum number of items in a list in a sentence."""
 
 
 def truncate(text: str, longest: int) -> str:
-    """Return a text of at most `longest` characters. A text that was cut ends in an ellipsis."""
+    """Return `text`, cut to `longest` characters. A cut text ends in an ellipsis."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def percent(share: float) -> str:
-    """Return a share, 0 to 1, as a percentage of two significant digits: 0.0123 → "1.2%"."""
+    """Return a share, 0 to 1, as a percentage with two digits: 0.0123 → "1.2%"."""
     number = share * 100
     return f"{number:.2g}%" if 1e-3 < abs(number) < 9.95 else f"{rounded(number, 2)}%"
 
@@ -41,17 +41,17 @@ def between(ratio: Ratio) -> str:
 
 
 def duration(ns: float) -> str:
-    """Return nanoseconds in a convenient unit: 2_232_000_000 → "2.2 s"."""
+    """Return nanoseconds in a readable unit: 2_232_000_000 → "2.2 s"."""
     return _in_units(ns, ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (1000, "µs")), "ns")
 
 
 def size(count: float) -> str:
-    """Return a number of bytes in a convenient unit: 85_000_000 → "85 MB"."""
+    """Return a number of bytes in a readable unit: 85_000_000 → "85 MB"."""
     return _in_units(count, ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")), "bytes")
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number with the largest fitting unit of `units` (size and name, descending) or `smallest`."""
+    """Return a number in the largest unit that fits. `units` has (size, name), descending."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -63,13 +63,13 @@ def processes(count: int) -> str:
 
 
 def cores(host: Host) -> str:
-    """Return the known cores and the CPU quota of a host: "8 cores, limited to 2 by a CPU quota"."""
+    """Return a host's known cores and CPU quota: "8 cores, limited to 2 by a CPU quota"."""
     count = "" if host.cores is None else f"{digits(host.cores)} core{'s' * (host.cores != 1)}"
     return ", ".join(filter(None, (count, quota(host))))
 
 
 def quota(host: Host) -> str:
-    """Return the CPU quota of a host: "limited to 2 by a CPU quota" (2 cores); "" if there is no quota."""
+    """Return a host's CPU quota: "limited to 2 by a CPU quota"; "" without a quota."""
     return f"limited to {host.cpu_quota:.3g} by a CPU quota" if host.is_limited else ""
 
 
@@ -79,17 +79,17 @@ def buckets(count: int) -> str:
 
 
 def buckets_label(count: int, cases: Iterable[Case]) -> str:
-    """Return a number of buckets: "20 buckets"; "" if the experiments of the cases use a single file."""
+    """Return a number of buckets: "20 buckets"; "" for experiments with a single file."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
 def layouts(counts: Sequence[int]) -> str:
-    """Return several numbers of buckets, given in ascending order, as text: "1 and 20 buckets"."""
+    """Return numbers of buckets (ascending) as text: "1 and 20 buckets"."""
     return _numbers(counts, buckets)
 
 
 def amount(case: Case) -> str:
-    """Return a text on the amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
+    """Return a case's amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
         return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
@@ -99,7 +99,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return a text on the wait for locks: its limit and means, and the isolation level of a server."""
+    """Return the time limit of waits for locks; for a server, also the isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -109,37 +109,37 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets", or the case's name if these are fixed."""
+    """Return the label of a case: "8 processes on 20 buckets", or its name if both numbers are fixed."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
 
 
 def layout_suffix(case: Case) -> str:
-    """Return the number of buckets of a case: " on 20 buckets"; "" if its experiment uses a single file."""
+    """Return a case's number of buckets: " on 20 buckets"; "" for experiments with a single file."""
     layout = buckets_label(case.buckets, [case])
     return f" on {layout}" if layout else ""
 
 
 def rate_suffix(case: Case) -> str:
-    """Return the fixed rate of a case: " at 2,000/s"; "" for a closed loop."""
+    """Return a case's fixed rate: " at 2,000/s"; "" for a closed loop."""
     return f" at {case.rate_label}" if case.rate else ""
 
 
 def listing(items: Sequence[str], last: str = "and") -> str:
-    """Return a list as text: "a, b and c". A long list is cut: "a, b, c and 12 more"."""
+    """Return items as text: "a, b and c". A long list is cut: "a, b, c and 12 more"."""
     if len(items) > _LONGEST_LIST:
         items = (*items[: _LONGEST_LIST - 1], f"{len(items) - _LONGEST_LIST + 1} more")
     return f" {last} ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def places(cases: Iterable[Case]) -> str:
-    """Return a label of cases: "2 to 8 processes on 1 bucket", "4 and 8 processes on 1 and 20 buckets"."""
+    """Return a label of cases: "4 and 8 processes on 1 and 20 buckets"."""
     listed = list(cases)
     if not all(experiment_of(case).sweeps for case in listed):
         return listing([place(case) for case in listed])
     by_rate: dict[int, list[Case]] = {}
-    for case in sorted(listed, key=lambda case: case.rate):  # 0 is a closed loop
+    for case in sorted(listed, key=lambda case: case.rate):  # a rate of 0 is a closed loop
         by_rate.setdefault(case.rate, []).append(case)
     by_layout: dict[tuple[bool, str], list[str]] = {}
     for rate, rate_cases in by_rate.items():
@@ -158,10 +158,7 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return a text on processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets".
-
-    Numbers of buckets that have equal numbers of processes are named together.
-    """
+    """Return the processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets"."""
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
@@ -177,11 +174,8 @@ def _layouts_of(cases: Sequence[Case]) -> str:
     )
 
 
-def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
-    """Return ascending numbers as text: "1, 2 and 4 processes", "1 and 3 to 8 processes".
-
-    `named` returns one number with its unit, such as "4 processes".
-    """
+def _numbers(values: Sequence[int], with_unit: Callable[[int], str]) -> str:
+    """Return ascending numbers as text: "1, 2 and 4 processes", "1 and 3 to 8 processes"."""
     ranges: list[list[int]] = []
     for value in values:
         if ranges and value == ranges[-1][-1] + 1:
@@ -194,7 +188,7 @@ def _numbers(values: Sequence[int], named: Callable[[int], str]) -> str:
             map(digits, numbers) if len(numbers) < 3 else [f"{digits(numbers[0])} to {digits(numbers[-1])}"]
         )
     *first_parts, last = parts
-    return listing([*first_parts, last.removesuffix(digits(values[-1])) + named(values[-1])])
+    return listing([*first_parts, last.removesuffix(digits(values[-1])) + with_unit(values[-1])])
 
 
 # Changes of a figure in gates, which pass or fail in CI: A/B tests, and checks against a baseline. `metric`
@@ -215,14 +209,14 @@ def noun(metric: str) -> str:
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse; negative if it got better. `ratio` is new / old."""
+    """Return the share by which a figure got worse; negative if better. `ratio` is new / old."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return a text on the change for the worse: "no drop shown, up to 69% possible".
+    """Return the range of a change for the worse: "no drop shown, up to 69% possible".
 
-    `worst` and `best` are the bounds of the ratio of the figures; None if there are too few trials.
+    `worst` and `best` are the bounds of the ratio new / old; None for too few trials.
     """
     if worst is None or best is None:
         return "not enough was measured to show anything"
@@ -239,18 +233,18 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval and the adjective `what`: "1.9 times as fast (1.8 to 2.0)".
+    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)". `what` is "as fast".
 
-    The text is "about as fast" if the ratio differs from 1 by significantly less than the share NEAR.
+    A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
     """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio and the clause `what` ("as fast") as text: "1.9 times as fast".
+    """Return a ratio as text: "1.9 times as fast". `what` is "as fast".
 
-    The text is "about as fast" if the ratio differs from 1 by significantly less than the share NEAR.
+    A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
     """
     return f"about {what}" if ratio.is_within(NEAR) else f"{times(ratio.estimate)} {what}"
 
@@ -261,16 +255,16 @@ def counts(numbers: Mapping[str, int]) -> str:
 
 
 def quoted(numbers: Mapping[str, int]) -> str:
-    """Return messages and how often each occurred, as text: '"disk full" (2); "no such table" (1)'."""
+    """Return messages with the number of occurrences: '"disk full" (2); "no such table" (1)'."""
     return "; ".join(f'"{text}" ({digits(number)})' for text, number in numbers.items())
 
 
 MOSTLY_WAITED = 0.9
-"""Share of failed operations that waited for the whole timeout, from which a sentence gives no number."""
+"""Minimum share of failures after the whole timeout for which a sentence names only the timeout."""
 
 
 class FailureTime(NamedTuple):
-    """Time until operations failed, and the busy timeout (SQLite's time limit for a lock) in force."""
+    """Time until operations failed, and the busy timeout (SQLite's time limit for a lock)."""
 
     median_ns: float
     longest_ns: float
@@ -278,13 +272,13 @@ class FailureTime(NamedTuple):
     """Busy timeout, in ms; None if unknown or different between connections; 0 if not set."""
     failures: int
     waited: int
-    """Number of failed operations that waited for almost the whole timeout, or longer."""
+    """Number of failed operations that waited for at least almost the whole timeout."""
     at_once: bool
     """Whether the median operation failed at once, and none waited for the whole timeout."""
 
 
 def failure_time(time: FailureTime) -> str:
-    """Return the time until operations failed, as a clause: "after the whole timeout of 5s (median ...)"."""
+    """Return the time until operations failed: "after the whole timeout of 5s (median ...)"."""
     median, longest = duration(time.median_ns), duration(time.longest_ns)
     both = f"(median {median}, longest {longest})"
     if time.timeout_ms is None:
@@ -303,18 +297,18 @@ def failure_time(time: FailureTime) -> str:
 
 
 class Change(NamedTuple):
-    """Change of a figure from A to B, the two arms (variants) of an A/B test."""
+    """Change of a figure from variant A to variant B of an A/B test."""
 
     direction: str
-    """FASTER, SLOWER or UNCLEAR of `statistics.sequential`."""
+    """Direction of the change: FASTER, SLOWER or UNCLEAR of `statistics.sequential`."""
     metric: str
     """Name of the figure: "TPS" or "p99"."""
     ratio: float
-    """Estimate of B's figure divided by A's."""
+    """B's figure divided by A's (estimate)."""
     pairs: int
-    """Number of pairs of trials from which the ratio was estimated."""
+    """Number of pairs of trials (one of A, one of B) behind the estimate."""
     low: float | None = None
-    """Lower bound of the ratio; None if there are too few pairs."""
+    """Lower bound of the ratio; None for too few pairs of trials."""
     high: float | None = None
     where: str = ""
     """Label of the case, such as "at 8 processes"; empty for the mean of all cases."""

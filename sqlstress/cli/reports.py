@@ -118,7 +118,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     """
     from sqlstress.analysis.comparison import compare as compared
     from sqlstress.analysis.differences import differing_options
-    from sqlstress.analysis.study_parts import called
+    from sqlstress.analysis.study_parts import first_study_label
     from sqlstress.analysis.wording import listing
     from sqlstress.show.text import pages
 
@@ -132,7 +132,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     for first, second in combinations(files, 2):
         if first.samefile(second):
             raise UsageError(f"{str(second)!r:.200} is given twice. Give each report once.")
-    if study_name := called(tuple(reports)):
+    if study_name := first_study_label(tuple(reports)):
         raise UsageError(f"{study_name} has its own verdict. Compare reports of measurements instead.")
     comparison = compared(list(zip(short_names(files), reports, strict=True)), anyway)
     if not comparison.tables:

@@ -1,4 +1,4 @@
-"""Report of a measurement: its runs and trials, the environment, and the conversion to JSON and back.
+"""Report of a measurement: runs and trials, environment, conversion to JSON and back.
 
 A submodule is imported when one of its names is first used, so that workers and `--help` start faster.
 """
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the submodule that defines `name`, and return the value. Raise AttributeError if none does."""
+    """Return `name` from the submodule that defines it. Raise AttributeError for other names."""
     for module in ("environment", "file_space", "results", "study_results", "document"):
         if name in __all__ and name in vars(imported := import_module(f"{__name__}.{module}")):
             return vars(imported)[name]

@@ -1,8 +1,8 @@
-"""Case: the full specification of one measurement, which workers and the report get unchanged.
+"""Case: the full specification of a measurement, given unchanged to workers and the report.
 
-A field made by `option(...)` is also an option of the command line, which has the same default. `meaning` is
-the field's description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a
-way to use a target from Python. A bucket is one of the database files over which the keys are partitioned.
+A field made by `option(...)` is also an option of the command line, with the same default. `meaning` is the
+field's description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way
+to use a target from Python. A bucket is one of the database files over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from sqlstress.statistics.units import format_duration
 from sqlstress.target import driver_help, usual
 
 ARRIVAL_SPACINGS = ("poisson", "even")
-"""Spacings of due times: random (a Poisson process, like operations of independent users), or even."""
+"""Spacings of due times: random (a Poisson process, like independent users), or even."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop, whether or not earlier ones are done."""
+    """Due times of operations in an open loop, which do not depend on earlier operations."""
 
     rate: int = option(
         rates,
@@ -79,19 +79,19 @@ class Arrivals:
     )
 
     def at(self, rate: int) -> Arrivals:
-        """Return a copy of this rule with another `rate`, in operations per second."""
+        """Return a copy of the rule with another `rate`, in operations per second."""
         return replace(self, rate=rate)
 
 
 JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 KEEP_JOURNAL_MODE = "kept"
-"""Value of `journal_mode` if sqlstress keeps the mode that the user's program set."""
+"""Value of `journal_mode` if sqlstress keeps the mode set by the user's program."""
 SYNCHRONOUS = ("off", "normal", "full", "extra")
 BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Name of the driver in reports of published figures whose real driver is unknown."""
+"""Name of the driver for published figures whose driver is unknown."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
@@ -102,7 +102,7 @@ _INT = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """SQLite settings of every connection. None means the library's default."""
+    """SQLite settings of every connection; None means the library's default."""
 
     journal_mode: str = option(
         choice(*JOURNAL_MODES),
@@ -163,7 +163,7 @@ ISOLATIONS = ("read-committed", "repeatable-read", "serializable")
 
 
 def target_option(targets: Sequence[str]) -> Any:
-    """Return a dataclass field for the option that selects targets to compare from `targets`."""
+    """Return a dataclass field for an option that selects which of `targets` to compare."""
     return option(
         choices(*targets),
         None,
@@ -180,7 +180,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Parse an isolation level of ISOLATIONS, which may be spelled as in SQL. Raise ValueError for others."""
+    """Parse an isolation level of ISOLATIONS, spelled as in SQL. Raise ValueError for others."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -189,7 +189,7 @@ def isolation(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Database server that stores the data, and the isolation level of its transactions."""
+    """Database server that stores the data, and the isolation level of transactions."""
 
     address: str | None = option(
         dsn,
@@ -268,8 +268,7 @@ class Case:
         whole_number(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
-    """Due times of operations in an open loop. None means a closed loop, where each process starts an
-    operation when its last operation has ended."""
+    """Due times in an open loop; None for a closed loop (each operation starts after the last)."""
     repeat: int = option(
         whole_number(1, 1000),
         5,
@@ -310,16 +309,16 @@ class Case:
     settings: Settings = Settings()
     """SQLite settings of every connection."""
     server: Server | None = None
-    """Database server that stores the data; None if there is no server."""
+    """Database server that stores the data; None without a server."""
     spec: Any = None
-    """Object with the fields that only cases of this experiment have. None means their defaults."""
+    """Fields that only cases of this experiment have; None for their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as data for JSON. Fields of `spec` are at the top level or below the spec's key."""
+        """Return the case as data for JSON. Fields of `spec` are at the top level or below its key."""
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # the key was added later, and most cases do not need it
@@ -362,12 +361,12 @@ class Case:
 
     @property
     def rate(self) -> int:
-        """Operations due per second, all processes together; 0 means a closed loop."""
+        """Operations due per second, all processes together; 0 for a closed loop."""
         return self.arrivals.rate if self.arrivals else 0
 
     @property
     def rate_label(self) -> str:
-        """Rate as text, such as "2,000/s"; empty in a closed loop."""
+        """Rate as text, such as "2,000/s"; empty for a closed loop."""
         return f"{self.rate:,}/s" if self.rate else ""
 
 
@@ -381,7 +380,7 @@ SETTINGS = tuple(option.name for option in options_of(Settings).values())
 
 
 def common(*names: str) -> tuple[Option, ...]:
-    """Return the options of COMMON that have these names. Raise KeyError for an unknown name."""
+    """Return the common options with these names. Raise KeyError for an unknown name."""
     return tuple(COMMON[name] for name in names)
 
 
@@ -395,10 +394,9 @@ DEFAULT_TEXT = "default"
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return texts of the values that distinguish a case from other cases of a table, by option name.
+    """Return the values that distinguish a case from others in a table, as text by option name.
 
-    These are the name of the case if it has a name, else the driver, the settings and the experiment's
-    options.
+    Only the name of the case if it has a name; else the driver, the settings and the experiment's options.
     """
     if case.name:
         return {"name": case.name}
@@ -407,18 +405,18 @@ def traits(case: Case) -> dict[str, str]:
 
 
 def layout(case: Case) -> str:
-    """Return the number of buckets (database files) of a case as text: "20 buckets"."""
+    """Return a case's number of buckets (database files) as text: "20 buckets"."""
     return f"{case.buckets} bucket{'s' * (case.buckets != 1)}"
 
 
 def _option_texts(part: Any) -> dict[str, str]:
-    """Return the values of an object whose fields are options, as text, by option name."""
+    """Return the values of an object whose fields are options, as text by option name."""
     options = options_of(cast(Any, type(part)))
     return {option.name: words(getattr(part, field)) for field, option in options.items()}
 
 
 def words(value: Any) -> str:
-    """Return an option's value as on the command line, such as "on" or "0.5"; DEFAULT_TEXT for None."""
+    """Return an option's value as text, such as "on" or "0.5"; DEFAULT_TEXT for None."""
     if value is None or value == ():
         return DEFAULT_TEXT
     if isinstance(value, bool):

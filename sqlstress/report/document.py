@@ -63,14 +63,14 @@ _dumps = json.JSONEncoder(allow_nan=False).encode
 
 
 def json_text(plain: Any) -> str:
-    """Return plain data as indented JSON text. Raise ValueError if a number is NaN or infinite."""
+    """Return plain data as indented JSON text. Raise ValueError for NaN and infinity."""
     pieces: list[str] = []
     _write(plain, "\n", pieces.append)
     return "".join(pieces)
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Pass the JSON text of a value to `put`, piece by piece. `line` is a newline and the indentation."""
+    """Pass the JSON text of a value to `put`, in pieces. `line` is a newline and the indentation."""
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -96,23 +96,23 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
 
 
 def _is_numeric(items: list[Any]) -> bool:
-    """Return whether a list holds only numbers, or only rows of numbers."""
+    """Return whether a list has only numbers, or only rows of numbers."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 
 
 MAX_BYTES = 16 << 20
-"""Maximum size of a report file, in bytes. To read a larger file would take more than two seconds.
+"""Maximum size of a report file, in bytes. Larger files take more than two seconds to read.
 
 Examples: ten minutes of 256 workers have 10 MB, and 800 cases with 1 to 8 workers have 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. A report of 1,000 cases of `keys` has 310,000."""
+"""Maximum number of strings and keys in a report file. 1,000 cases of `keys` have 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file: those of the largest plan. An A/B test may have twice as many."""
+"""Maximum number of runs in a report file, as in the largest plan; doubled for an A/B test."""
 
 FORMAT_VERSION = "1.7"
-"""Version of the report's format, as major.minor. The module's docstring has its history."""
+"""Version of the report's format, as major.minor. The module's docstring has the history."""
 
 _VERSION = re.compile(r"([0-9]{1,4})\.[0-9]{1,4}")
 
@@ -128,7 +128,7 @@ class Report:
     environment: Environment
     """Machine, file system and libraries of the measurement."""
     runs: tuple[Run, ...] = ()
-    """Runs so far: each measured case with its trials, in the order of the plan."""
+    """Measured cases so far, each with its trials, in the order of the plan."""
     planned: int = 0
     """Number of cases in the plan."""
     interrupted: bool = False
@@ -136,19 +136,18 @@ class Report:
     format_version: str = FORMAT_VERSION
     """Version of the report's format, as major.minor."""
     tool_version: str = __version__
-    """Version of sqlstress that made the measurement; empty if sqlstress did not measure the figures."""
+    """Version of sqlstress that measured; empty for published figures."""
     ab: AbTest | None = None
     """A/B test: two variants measured in turns; None for other measurements."""
     limit: LimitSearch | None = None
-    """Search for the highest rate at which promised latencies are kept; None for other measurements."""
+    """Search for the highest rate that keeps promised latencies; None for other measurements."""
     published: str | None = None
-    """Author of published figures, and machine on which they were measured; None if sqlstress measured the
-    figures. Published figures are not verified, and the seeds of their cases have no meaning."""
+    """Author and machine of published figures, which are not verified; None if sqlstress measured."""
     results: dict[str, Any] = field(default_factory=dict)
-    """Results of studies without cases, such as a crash test, by the name of their experiment."""
+    """Results of studies without cases, such as a crash test, by name of the experiment."""
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the report as data for JSON. The format of a study defines the key of its result."""
+        """Return the report as data for JSON."""
         plain = jsonable.plain_fields(self, without="results")
         for name, study in result_formats().items():
             place, key = study.result_key
@@ -172,13 +171,13 @@ class Report:
 
     @property
     def holds_something(self) -> bool:
-        """Whether the report has at least one run or one result of a study."""
+        """Whether the report has any measured case, or any result of a study such as a crash test."""
         return bool(self.runs or self.results)
 
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn off garbage collection in the block: it would visit the millions of lists of a report."""
+    """Turn garbage collection off in the block, where it would visit millions of lists."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -189,13 +188,13 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text, with the additional items `more`, which readers of reports ignore."""
+    """Return a report as JSON text, with additional items that readers of reports ignore."""
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
 
 def from_json(text: str) -> Report:
-    """Return the report that a JSON text contains. Unknown keys are ignored.
+    """Return the report in a JSON text. Unknown keys are ignored.
 
     Raise UsageError, with a one-line message, if the text is no report of this major version.
     """
@@ -211,7 +210,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return the report in a file. If this fails, raise UsageError with the name of the file."""
+    """Return the report in a file. Raise UsageError, with the name of the file, if that fails."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -237,7 +236,7 @@ _REMOVED = {
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
-    """Raise UsageError if the report has results of a command or option that was removed."""
+    """Raise UsageError if the report has results of a removed command or option."""
     trials = [trial for run in _list_in(plain, "runs") for trial in _list_in(run, "trials")]
     for results in (*plain.values(), *trials):
         for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
@@ -257,8 +256,8 @@ def _list_in(value: Any, key: str) -> list[Any]:
 def _check(plain: Any) -> None:
     """Check the format version and the number of runs of JSON data before it is converted.
 
-    Raise ValueError if the data is no report, or too large. Raise UsageError for another major version of the
-    format, or for results of a removed command.
+    Raise ValueError if the data is no report, or too large. Raise UsageError for another major version, or
+    for results of a removed command.
     """
     version = plain.get("format_version") if isinstance(plain, dict) else None
     if not isinstance(version, str):
@@ -279,9 +278,8 @@ def _check(plain: Any) -> None:
 
 # Writing a report: completely or not at all, and without replacing devices or pipes.
 #
-# The new text is written to a temporary file next to the target, which then replaces the target. The writer
-# locks the temporary file. So a file with such a name and without a lock belongs to a killed writer, and the
-# next sqlstress removes it.
+# The text is written to a locked temporary file, which then replaces the target. A temporary file without a
+# lock belongs to a killed writer, and the next sqlstress removes it.
 
 
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,4})")
@@ -299,10 +297,9 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is a stream: a device, a pipe or an open descriptor.
+    """Return whether a path is a device, pipe or open descriptor, whose text is not replaced.
 
-    Text in a stream cannot be replaced, so only the final report is written to a stream. Raise OSError if the
-    path cannot be examined.
+    Raise OSError if the path cannot be examined.
     """
     if path == STDOUT or _descriptor(path) is not None:
         return True
@@ -322,8 +319,7 @@ def write_atomically(path: Path, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     try:
         if path == STDOUT:
-            # Write bytes, so that Python does not change line ends or the encoding. It is no error if the
-            # program that reads from a pipe closes the pipe early.
+            # Bytes keep line ends and encoding as they are. A reader that closes the pipe early is no error.
             with suppress(BrokenPipeError):
                 sys.stdout.flush()
                 sys.stdout.buffer.write(data)
@@ -342,7 +338,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the number of the open descriptor that a path such as /dev/stdout names; None for other paths.
+    """Return the open descriptor that a path such as /dev/stdout names; None for other paths.
 
     Opening /dev/stdout as a file would truncate the file to which standard output is redirected.
     """
@@ -355,7 +351,8 @@ def _descriptor(path: Path) -> int | None:
 def try_creation(target: Path) -> None:
     """Create and remove a temporary file next to `target`. Raise OSError if that fails.
 
-    If only the path of `target` may be too long for Windows, create and remove `target` itself.
+    If the path of `target` may be too long for Windows, but the temporary path is shorter, create and remove
+    `target` itself.
     """
     place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
@@ -366,26 +363,27 @@ def try_creation(target: Path) -> None:
 
 
 def _temporary_path(target: Path) -> Path:
-    """Return the path, with a random name, of a temporary file next to the target."""
+    """Return a path with a random name for a temporary file next to the target."""
     return target.with_name(f".sqlstress-{token_hex(4)}.tmp")
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace the content of a file, in at most _TRIES attempts. Raise OSError if the last attempt fails."""
+    """Replace the content of a file, in up to _TRIES attempts. Raise OSError if all fail."""
     for _ in range(_TRIES - 1):
         # Another sqlstress may remove the temporary file before it is locked, or after it is closed. If so,
-        # write it again.
+        # try again.
         with suppress(FileNotFoundError):
             return _replace_at_once(target, data)
     return _replace_at_once(target, data)
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file. Raise FileNotFoundError if the temporary file has disappeared."""
+    """Replace the content of a file. Raise FileNotFoundError if the temporary file is gone."""
     temporary = _temporary_path(target)
     try:
         with temporary.open("xb") as file:
-            # On a file system without locks, `remove_unfinished` cannot lock the file, and so keeps it.
+            # On a file system without locks, `remove_unfinished` cannot lock the file either, and so keeps
+            # it.
             with suppress(OSError):
                 lock(file)
             if target.exists():  # the new file gets the permissions of the old file

@@ -10,7 +10,7 @@ class Warning:
     """Warning about the environment, or about the figures of a run."""
 
     code: str
-    """Name of the kind of warning, such as "sync-does-nothing"; it does not change between versions."""
+    """Name of the kind of warning, such as "sync-does-nothing"; stable between versions."""
     text: str
     """Description of the problem and of the remedy."""
     serious: bool = False
@@ -36,13 +36,13 @@ class Host:
     python: str
     """Implementation and version of Python; empty if unknown."""
     sleep_1ms_ns: int | None
-    """Median time that a requested sleep of 1 ms really took, in ns; None if unknown."""
+    """Median real time of a requested sleep of 1 ms, in ns; None if unknown."""
     cpu_quota: float | None = None
-    """Number of cores that a container's CPU quota allows; None if there is no quota."""
+    """Number of cores that a container's CPU quota allows; None without a quota."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether a CPU quota allows fewer cores than there are logical processors that sqlstress may use."""
+        """Whether a CPU quota allows fewer cores than sqlstress could use without a quota."""
         return self.cpu_quota is not None and (self.cores is None or self.cpu_quota < self.cores)
 
 
@@ -51,7 +51,7 @@ class FileSystem:
     """File system of the database files."""
 
     kind: str
-    """Type of the file system, as the operating system names it: ext4, apfs, NTFS; empty if unknown."""
+    """Type of the file system, such as ext4, apfs or NTFS; empty if unknown."""
     device: str
     """Mounted device; empty if unknown."""
     options: str
@@ -60,40 +60,40 @@ class FileSystem:
 
 @dataclass(frozen=True, slots=True)
 class SqliteBuild:
-    """Driver and the database library that it uses: SQLite, or a library that replaces SQLite."""
+    """Driver and its database library: SQLite, or a library that replaces SQLite."""
 
     driver: str
     """Name of the driver, as in the option --driver."""
     driver_version: str
-    """Version of the Python package through which Python calls the database library."""
+    """Version of the Python package that calls the database library."""
     version: str
     """Version of the database library; empty if unknown."""
     source_id: str
-    """Check-in of SQLite's source (the result of sqlite_source_id()); empty if the library is not SQLite."""
+    """Check-in of SQLite's source (from sqlite_source_id()); empty for another library."""
     compile_options: tuple[str, ...]
-    """Result of PRAGMA compile_options; empty if the library is not SQLite."""
+    """Result of PRAGMA compile_options; empty for another library."""
     memory_gets_per_s: float | None = None
-    """Rows that one process reads by key per second from 10,000 rows in memory; None if not measured."""
+    """Rows per second that one process reads by key from memory; None if not measured."""
     library: str = "SQLite"
-    """Name of the library: SQLite, a fork or a rewrite of it, or another store."""
+    """Name of the library: SQLite, a fork, a rewrite, or another store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncCost:
-    """Time that a write of 4 KiB and its sync take, in the folder of the databases."""
+    """Time of a write of 4 KiB and its sync, in the folder of the databases."""
 
     primitive: str
     """System call that syncs: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers; empty if unknown."""
     append_p50_ns: int
-    """Time of a write at the end of a file together with the sync of the file: median, in ns."""
+    """Time of a write at the end of a file, and its sync: median, in ns."""
     append_p99_ns: int
-    """Time of a write at the end of a file together with the sync of the file: 99th percentile, in ns."""
+    """Time of a write at the end of a file, and its sync: 99th percentile, in ns."""
     overwrite_p50_ns: int
-    """Time of a write over an existing block together with the sync of the file: median, in ns."""
+    """Time of a write over an existing block, and its sync: median, in ns."""
     overwrite_p99_ns: int
-    """Time of a write over an existing block together with the sync of the file: 99th percentile, in ns."""
+    """Time of a write over an existing block, and its sync: 99th percentile, in ns."""
     samples: int
-    """Number of timed writes with their syncs, for each kind of write (append, overwrite)."""
+    """Number of timed writes of each kind (append, overwrite)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,12 @@ class Environment:
     builds: tuple[SqliteBuild, ...]
     """Database library of each driver in the report; empty if unknown."""
     sync: SyncCost | None
-    """Cost of a sync on the file system of the databases before the measurement; None if not measured."""
+    """Cost of a sync in the folder of the databases before the measurement; None if not measured."""
     warnings: tuple[Warning, ...] = ()
     """Warnings about the environment."""
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Cost of a sync before the measurement, second sample; None if it was not measured."""
+    """Second sample of `sync`; None if not measured."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, second sample. Measured only if the first sample differs from the
-    cost before the measurement; else None."""
+    """Second sample of `sync_after`; None unless the first sample shows a change."""

@@ -1,4 +1,4 @@
-"""Space that tables and indices take in a database file, computed like SQLite's tool sqlite3_analyzer.
+"""Space of tables and indices in a database file, computed like SQLite's sqlite3_analyzer.
 
 Source: tool/spaceanal.tcl of SQLite. A section of the tool's report, such as "Table T and all its indices",
 is a `Portion`.
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TreeSpace:
-    """Space that one b-tree takes. A b-tree holds a table or an index."""
+    """Space of one b-tree, which holds a table or an index."""
 
     name: str
     """Name of the table or index. The schema table is called sqlite_schema."""
     table: str
-    """Name of the table to which an index belongs; for a table, its own name."""
+    """Name of the index's table; for a table, its own name."""
     is_index: bool
-    """Whether the b-tree is an index. The b-tree of a WITHOUT ROWID table counts as a table."""
+    """Whether the b-tree is an index. A WITHOUT ROWID table counts as a table."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
     overflowing_entries: int
@@ -29,11 +29,11 @@ class TreeSpace:
     unused_bytes: int
     """Unused space on the pages of the b-tree, in bytes."""
     leaf_pages: int
-    """Number of pages of the b-tree that have no child pages."""
+    """Number of pages without child pages."""
     internal_pages: int
-    """Number of pages of the b-tree that have child pages."""
+    """Number of pages with child pages."""
     overflow_pages: int
-    """Number of overflow pages. An entry that does not fit on one page continues on overflow pages."""
+    """Number of overflow pages, which continue entries that do not fit on one page."""
 
     @property
     def pages(self) -> int:
@@ -52,26 +52,26 @@ class Space:
     page_count: int | None
     """Number of pages of the database; None if unknown."""
     free_pages: int | None
-    """Number of unused pages, which are on the free list; None if unknown."""
+    """Number of pages on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
+    """B-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
 
     def table_with_indices(self, table: str) -> Portion:
-        """Return the b-trees of a table and all its indices. Raise KeyError if there is no such table."""
+        """Return the b-trees of a table and its indices. Raise KeyError for an unknown table."""
         return self._portion(table, lambda tree: tree.table == table)
 
     def table_alone(self, table: str) -> Portion:
-        """Return the b-tree of a table without its indices. Raise KeyError if there is no such table."""
+        """Return the b-tree of a table without its indices. Raise KeyError for an unknown table."""
         return self._portion(table, lambda tree: tree.name == table)
 
     def indices_of(self, table: str) -> Portion:
-        """Return the b-trees of a table's indices, if any. Raise KeyError if there is no such table."""
+        """Return the b-trees of a table's indices, if any. Raise KeyError for an unknown table."""
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the average size of a row with its index entries, in bytes; None if the table is empty.
+        """Return the average bytes of a row with its index entries; None for an empty table.
 
-        Raise KeyError if there is no such table.
+        Raise KeyError for an unknown table.
         """
         rows = self.table_alone(table).total("entries")
         return self.table_with_indices(table).storage_bytes / rows if rows else None
@@ -79,7 +79,7 @@ class Space:
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
         """Return the b-trees for which `belongs` is true.
 
-        Raise KeyError if there is no such table, or if only the size of the file is known.
+        Raise KeyError for an unknown table, or if only the size of the file is known.
         """
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
@@ -90,7 +90,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Several b-trees of a database file, such as a table and its indices, with the sums of their space."""
+    """Some b-trees of a database file, such as a table and its indices, and sums of their space."""
 
     page_size: int
     page_count: int
@@ -103,7 +103,7 @@ class Portion:
 
     @property
     def share(self) -> float:
-        """Share of the database's pages that belong to these b-trees, 0 to 1."""
+        """Share of the database's pages in these b-trees, 0 to 1."""
         return self.total("pages") / self.page_count
 
     @property
@@ -113,7 +113,7 @@ class Portion:
 
     @property
     def fan_out(self) -> int | None:
-        """Average number of children of an internal page, rounded down; None if there are no internal pages.
+        """Average number of children of an internal page, rounded down; None without internal pages.
 
         All pages but the roots are children. Like sqlite3_analyzer, this counts the roots of indices as
         children, too.

@@ -1,7 +1,7 @@
 """JSON Schema of a saved report, generated from the dataclasses of the report.
 
-The descriptions are docstrings, which are read from the source. An installed program may lack its source, so
-the schema is a file of the package, which `python -m sqlstress.report.json_schema` writes.
+The descriptions are docstrings, read from the source. An installed program may lack its source, so the schema
+is a file of the package, which `python -m sqlstress.report.json_schema` writes.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""Schema keywords of fields, by "Class.field", that cannot be derived from type hints or options."""
+"""Schema keywords that cannot be derived from type hints or options, by "Class.field"."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", that can have values in a report that their option does not allow.
+"""Fields, as "Class.field", that may have values which their option does not allow.
 
 A report may have the driver of a single experiment, or UNKNOWN_DRIVER.
 """
@@ -69,11 +69,11 @@ _FINDINGS: dict[str, Any] = {
         },
     },
 }
-"""Schema of the findings, which have no dataclass because they are computed when a report is written."""
+"""Schema of the findings, which have no dataclass: they are computed when a report is written."""
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a report. The schema allows unknown keys."""
+    """Return the JSON Schema (draft 2020-12) of a report. Unknown keys are allowed."""
     definitions: dict[str, Any] = {}
     report = _object(Report, definitions, ("results",))
     report["required"].append("format_version")  # The field has a default, but `document.read` requires it.
@@ -88,20 +88,17 @@ def report_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the text of the schema file that is in the package."""
+    """Return the text of the schema file in the package."""
     return resources.files("sqlstress.report").joinpath(FILE_NAME).read_text(encoding="utf-8")
 
 
 def generated_text() -> str:
-    """Generate the text of the schema from the dataclasses, and return it."""
+    """Return the text of the schema, generated from the dataclasses."""
     return json.dumps(report_schema(), indent=2) + "\n"
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass without its `excluded` fields.
-
-    Add the schemas of the dataclasses in its fields to `definitions`.
-    """
+    """Return the schema of a dataclass, and add schemas of nested dataclasses to `definitions`."""
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}
@@ -123,12 +120,12 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
 
 
 def _required(cls: type) -> list[str]:
-    """Return the names of the fields of a dataclass that have no default."""
+    """Return the names of a dataclass's fields without a default."""
     return [field.name for field in fields(cls) if not has_default(field)]
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the field `name` of type `hint`. Raise TypeError if it has no description."""
+    """Return the schema of the field `name` of type `hint`. Raise TypeError without a description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -145,7 +142,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the rule (if, then) of the schema for the fields that only cases of this experiment have."""
+    """Return a rule (if, then) of the schema for the fields that only this experiment has."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -163,7 +160,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema for each key of a report that holds the result of a study, such as a crash test."""
+    """Return a schema for each key of a report with results of studies, such as a crash test."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
@@ -199,7 +196,7 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Add the schema of a dataclass to `definitions`, and return a reference to it.
+    """Add the schema of a dataclass to `definitions`, and return a reference.
 
     Raise TypeError if another class has the name of this class.
     """

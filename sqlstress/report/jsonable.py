@@ -1,9 +1,8 @@
-"""Conversion of dataclasses to plain data for JSON and back, according to the type hints of their fields.
+"""Conversion of dataclasses to plain data for JSON and back, by their type hints.
 
 Plain data is what `json.loads` returns. Supported types are dataclasses, tuple[X, ...], tuple[X, Y],
-dict[str, X], X | None, str, int, float and bool. Data that does not fit raises InvalidField, a ValueError,
-with its path: `runs[3].trials[0].tps`. A class with another JSON form has the methods `to_plain` and
-`from_plain`.
+dict[str, X], X | None, str, int, float and bool. Wrong data raises InvalidField, a ValueError, with its path:
+`runs[3].trials[0].tps`. A class with another JSON form has methods `to_plain` and `from_plain`.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
-"""Function that converts plain data to a value, or a value to plain data, or raises InvalidField."""
+"""Function that converts plain data to a value or back, or raises InvalidField."""
 
 _NAME_LENGTH = 40
-"""Maximum length of a key in the path of an InvalidField error, in characters."""
+"""Maximum length of a key in the path of an error, in characters."""
 _KINDS = {
     NoneType: "null",
     bool: "true or false",
@@ -35,7 +34,7 @@ _KINDS = {
 
 
 class InvalidField(ValueError):
-    """Error for plain data of a wrong type, with the path of the data, such as `runs[3].trials[0].tps`.
+    """Error for plain data of a wrong type, with its path, such as `runs[3].trials[0].tps`.
 
     Callers prepend a key or an index while the error propagates, so valid data costs no time for paths.
     """
@@ -44,7 +43,7 @@ class InvalidField(ValueError):
         self._text, self._path = text, path
 
     def inside(self, step: object) -> InvalidField:
-        """Return a copy of the error with `step`, an index or a key, prepended to the path.
+        """Return a copy of the error with an index or a key (`step`) prepended to the path.
 
         A key is shortened and escaped.
         """
@@ -61,7 +60,7 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the list of converted items. Raise InvalidField with the index of the first wrong item."""
+    """Return the converted items. Raise InvalidField with the index of the first wrong item."""
     converted: list[Any] = []
     try:
         for value in values:
@@ -72,7 +71,7 @@ def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return `value`, converted. If this raises InvalidField, the key `name` is added to the error."""
+    """Return `value`, converted. The key `name` is added to an InvalidField error."""
     try:
         return convert(value)
     except InvalidField as error:
@@ -117,7 +116,7 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass, except the field `without`, as plain data by field name.
+    """Return the fields of a dataclass as plain data by name, except for the field `without`.
 
     Raise InvalidField if a value has no JSON form.
     """
@@ -145,7 +144,7 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Return the value of a type that plain data describes. Raise ValueError if the data is wrong.
+    """Return the value of a type from plain data. Raise ValueError if the data is wrong.
 
     Unknown keys are ignored. A missing key means the default of the field.
     """
@@ -154,7 +153,7 @@ def from_plain(type_: type[T], plain: Any) -> T:
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return the function that converts plain data to a type. Raise TypeError for an unsupported type."""
+    """Return a function from plain data to a type. Raise TypeError for an unsupported type."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -179,7 +178,7 @@ def reader(hint: Any) -> Convert:
 
 
 def wrong(expected: str, found: object) -> InvalidField:
-    """Return the exception for `found`, a value of a wrong type. `expected` is a text on the right type."""
+    """Return the exception for `found`, a value of a wrong type. `expected` names the right type."""
     return InvalidField(f"expected {expected}, found {_KINDS.get(type(found), 'something else')}")
 
 
@@ -193,7 +192,7 @@ def _read_str(plain: Any) -> str:
     if not isinstance(plain, str):
         raise wrong("text", plain)
     try:
-        plain.encode("utf-8")  # This fails for a lone surrogate, which no code could print.
+        plain.encode("utf-8")  # Fails for a lone surrogate, which no code could print.
     except UnicodeEncodeError as error:
         raise InvalidField("half of a surrogate pair is not text") from error
     return plain
@@ -215,7 +214,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return the function that converts a list to a tuple whose items have these types, in order."""
+    """Return a function from a list to a tuple with items of these types, in order."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -227,7 +226,7 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return the function that converts a list of any length to a tuple with items of the type `hint`.
+    """Return a function from a list of any length to a tuple with items of the type `hint`.
 
     Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
     whole. If the check fails, the items are converted one by one, to find the path of the wrong item.
@@ -246,7 +245,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return the function that converts a JSON object to `cls`. It raises InvalidField for wrong data."""
+    """Return a function from a JSON object to `cls`, which raises InvalidField for wrong data."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -259,7 +258,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass, except the field `without`, converted from a JSON object.
+    """Return the fields of a dataclass from a JSON object, except for the field `without`.
 
     Raise InvalidField if a value is wrong, or if a field without a default is missing.
     """
@@ -274,31 +273,31 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return the fields of a dataclass, each with the function that converts plain data to its value."""
+    """Return the fields of a dataclass, each with a function from plain data to its value."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
 
 def _list(plain: Any) -> list[Any]:
-    """Return `plain` if it is a list. Raise InvalidField if it is not."""
+    """Return `plain` if it is a list; else raise InvalidField."""
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain
 
 
 def require_object(plain: Any) -> dict[str, Any]:
-    """Return `plain` if it is a JSON object. Raise InvalidField if it is not."""
+    """Return `plain` if it is a JSON object; else raise InvalidField."""
     if not isinstance(plain, dict):
         raise wrong("an object", plain)
     return plain
 
 
 INT_LIMIT = 2**64
-"""The absolute value of an integer in a report must be less than this limit."""
+"""Limit of integers in a report: their absolute value must be less."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:
-    """Return whether a list is not empty and has only integers of an absolute value below INT_LIMIT."""
+    """Return whether a list is not empty and has only integers below INT_LIMIT in absolute value."""
     return set(map(type, values)) == {int} and max(values) < INT_LIMIT and min(values) > -INT_LIMIT
 
 

@@ -1,4 +1,4 @@
-"""Effects of a power failure on a database, by its journal mode and synchronous level.
+"""Effects of a power failure on a database, by journal mode and synchronous level.
 
 The disk is assumed to keep all data that was synced. Sources:
 https://www.sqlite.org/pragma.html#pragma_synchronous, #pragma_journal_mode and
@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 
 GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
-"""States of a database after a power failure, from best to worst: all acknowledged transactions are present;
-some are missing; of some, only a part is present; SQLite cannot read the database."""
+"""States of a database after a power failure, from best to worst.
+
+Acknowledged transactions: all are present; some are missing; some are present only in part. Corrupt: SQLite
+cannot read the database.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,15 @@ class Risk:
     worst: str = GOOD
     """Worst possible state of the database: one of STATES."""
     effect: str = ""
-    """Clause on the worst state, such as "a power failure can ..."; empty if the worst state is good."""
+    """Clause on the worst state, such as "a power failure can ..."; empty if the state is good."""
     why: str = ""
-    """Clause on the cause, such as the missing sync; empty if it is unknown or the worst state is good."""
+    """Clause on the cause, such as a missing sync; empty if unknown, or if the state is good."""
     cure: str = ""
-    """Level of synchronous with which a power failure loses no commit; empty if there is none or no need."""
+    """Synchronous level that protects all commits; empty if no level does, or none is needed."""
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure. For an unknown mode or level, the effect is corruption."""
+    """Return the effect of a power failure: corruption for an unknown mode or level."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.effect if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
@@ -82,7 +85,7 @@ _RISKS = {
 }
 
 
-# Durability of the commits of a PostgreSQL server. It depends on settings that the server returned.
+# Durability of a PostgreSQL server's commits, by settings that the server returned.
 #
 # Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
 
@@ -91,7 +94,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a server's commits; None for a target that is no server."""
+    """Return a clause on the durability of a server's commits; None if the target is no server."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

@@ -1,7 +1,7 @@
 """Results of a measurement: latencies, checks, lock holders, workers, trials and runs.
 
-A trial is one timed execution of a case. Its window is the part of the time in which operations are counted.
-A run is all trials of a case. A pass is one trial of each case in turn.
+A trial is one timed execution of a case. Operations are counted in a part of this time, the window. A run is
+all trials of a case. A pass is one trial of each case.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ MIN_P999_SAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, in ns: times from begin to end, unless the field states others."""
+    """Latencies of one kind of operation, from begin to end unless the field states otherwise."""
 
     count: int
     """Number of completed operations."""
     p50_ns: float | None
-    """Median latency, in ns; None if there are no operations."""
+    """Median latency, in ns; None without operations."""
     p90_ns: float | None
-    """90th percentile of the latencies, in ns; None if there are no operations."""
+    """90th percentile of the latencies, in ns; None without operations."""
     p99_ns: float | None
-    """99th percentile of the latencies, in ns; None if there are no operations."""
+    """99th percentile of the latencies, in ns; None without operations."""
     p999_ns: float | None
     """99.9th percentile of the latencies, in ns; None for fewer than 10,000 operations."""
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Histogram: (index, number of operations) of each bucket that is not empty. The index is the upper 16
-    bits of the latency in ns, stored as a 32-bit float."""
+    """Histogram: (index, count) of each bucket with operations. The index is the upper 16 bits of the latency
+    in ns, stored as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
@@ -60,7 +60,7 @@ class Latency:
         count = sum(buckets.values())
 
         def percentile(share: float) -> float | None:
-            # A percentile is the middle of a bucket. The middle of the last bucket can exceed `max_ns`.
+            # The middle of the last bucket can exceed `max_ns`.
             middle = histogram.percentile(buckets, share)
             return None if middle is None else min(middle, float(max_ns))
 
@@ -82,17 +82,17 @@ class Failures:
     """Operations of one kind that failed with the same error."""
 
     kind: str
-    """Kind of operation, such as the name of a transaction; empty for operations of all kinds together."""
+    """Kind of operation, such as the name of a transaction; empty for all kinds together."""
     error: str
     """Name of the error, such as SQLITE_BUSY; empty if unknown."""
     latency: Latency
-    """Times from the begin of a failed operation to its failure."""
+    """Times from the begin of an operation to its failure."""
 
 
 def merged(found: Sequence[Latency]) -> Latency | None:
     """Return the latencies of all operations in `found` together; None if `found` is empty.
 
-    If any item has no histogram, the items cannot be merged. If so, return the first item.
+    If any item has no histogram, the items cannot be merged, and the first item is returned.
     """
     if len(found) < 2 or not all(latency.buckets for latency in found):
         return next(iter(found), None)
@@ -102,23 +102,22 @@ def merged(found: Sequence[Latency]) -> Latency | None:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Operations that were due inside the window of an open loop, at times given by a rate."""
+    """Operations that were due inside the window of an open loop."""
 
     due: int
     """Number of operations that were due inside the window."""
     skipped: int
-    """Number of due operations that were not started, because they were later than --latency-limit allows."""
+    """Number of due operations that were not started: later than --latency-limit allows."""
     queued: int
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
-    """Latencies from the due time to the end, by kind of operation. The key "queued" has the operations that
-    were waiting or running when the window closed, with the time from their due time to the closing. Failed
-    and skipped operations are left out."""
+    """Latencies from the due time to the end, by kind of operation, without failed and skipped operations.
+    The key "queued" has operations that were waiting or running when the window closed, with the time from
+    their due time to the closing."""
     lateness: Latency | None = None
-    """Time by which operations started late because of sqlstress itself, not because of the database; None if
-    no operation was started."""
+    """Delays of starts by sqlstress itself, not by the database; None if no operation was started."""
     polled_share: float = 0.0
-    """Share of the window in which an average process waited for due times by polling the clock, 0 to 1."""
+    """Share of the window in which an average process waited for due times by polling, 0 to 1."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS + 1:
@@ -126,7 +125,7 @@ class Arrived:
 
     @property
     def all_kinds(self) -> Latency | None:
-        """Latencies of all kinds together, including queued operations; None if there are no operations."""
+        """Latencies of all kinds together, including queued operations; None without operations."""
         return merged([latency for latency in self.latency.values() if latency.count])
 
 
@@ -139,17 +138,17 @@ class Check:
     status: str
     """Result of the check: ok, failed, unknown or skipped."""
     checked: int = 0
-    """Number of checked items, which are keys, files, pairs or counters."""
+    """Number of checked items: keys, files, pairs or counters."""
     problems: int = 0
     """Number of wrong items, including missing items."""
     counterexamples: tuple[str, ...] = ()
     """Descriptions of the first wrong items."""
     note: str = ""
-    """Limit of the check, such as the share of keys that it covered; empty if there is no limit."""
+    """Limit of the check, such as the share of keys covered; empty without a limit."""
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
-"""Names of the checks that a database library runs on its own data: two of SQLite, one of LMDB."""
+"""Names of checks that a database library runs on its own data: two of SQLite, one of LMDB."""
 CHECK_STATUSES = ("failed", "unknown", "ok", "skipped")
 """Results of a check, the worst first."""
 
@@ -165,29 +164,29 @@ class Verdict:
 
     @property
     def status(self) -> str:
-        """Worst result of the checks: failed, unknown, ok or skipped; skipped if there is no check."""
+        """Worst result of the checks: failed, unknown, ok or skipped; skipped without checks."""
         statuses = {check.status for check in self.checks}
         return next((status for status in CHECK_STATUSES if status in statuses), "skipped")
 
     @property
     def is_sound(self) -> bool:
-        """Whether checks by the database library (STORE_CHECKS) were made, and all found no fault."""
+        """Whether the database library checked its own data, and found no fault."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
     @property
     def counterexamples(self) -> tuple[str, ...]:
-        """Counter-examples of all checks, which describe wrong items."""
+        """Descriptions of wrong items, from all checks."""
         return tuple(text for check in self.checks for text in check.counterexamples)
 
 
 MOST = 200
-"""Maximum number of `Sighting` objects (observations of workers) in a trial."""
+"""Maximum number of observations (`Sighting`) in a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """Observation that workers made during a trial, such as a kind of exception that was raised."""
+    """Observation that workers made during a trial, such as a kind of exception."""
 
     topic: str
     """Topic of the observation, such as "connection" or "exception"."""
@@ -196,9 +195,9 @@ class Sighting:
     count: int
     """Number of times that all workers together made the observation."""
     example: str = ""
-    """Text of the first occurrence, such as the message of an exception; empty if there is no text."""
+    """Text of the first occurrence, such as the message of an exception; empty without a text."""
     traits: dict[str, str] = field(default_factory=dict)
-    """Further properties by name, which distinguish the observation from others of its topic."""
+    """Further properties, by name, which distinguish the observation from others of its topic."""
 
 
 MAX_COUNTEREXAMPLES = 5
@@ -206,7 +205,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of one check: added numbers, the worse status, first counter-examples."""
+    """Return the sum of two results of a check: numbers added, and the worse status."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -218,7 +217,7 @@ def added(one: Check, other: Check) -> Check:
 
 
 class CheckCounter:
-    """Counter of checked and wrong items of one check. The first wrong items are kept as descriptions."""
+    """Counter of a check's items, which keeps descriptions of the first wrong items."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -250,25 +249,24 @@ including reads. binding: the Python package that calls SQLite. harness: sqlstre
 keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""COMMIT and READ: activities of a process that holds a lock, in addition to SYNC and CHECKPOINT. OWN: time
-of an operation that has no other cause."""
+"""COMMIT and READ: activities of a lock's holder. OWN: time without another cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Time for which the slowest operations waited for a lock that one process held during one activity."""
+    """Time for which the slowest operations waited for one process's lock during one activity."""
 
     process: int
-    """Number of the process that held the lock: that of a worker, or a larger number for other processes."""
+    """Number of the process that held the lock: a worker's number, or larger for other processes."""
     what: str
-    """Activity of the process during which it held the lock: commit, sync, checkpoint or read."""
+    """Activity of the lock's holder: commit, sync, checkpoint or read."""
     ns: int
-    """Sum of the slowest operations' waiting times for this process and activity, in ns."""
+    """Sum of the waiting times, in ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock, with their causes."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, with causes."""
 
     operations: int
     """Number of slowest operations."""
@@ -283,12 +281,12 @@ class Slowest:
     behind: dict[str, int] = field(default_factory=dict)
     """Waiting time by the lock holder's activity, in ns: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes and activities for which these operations waited, the longest wait first; at most eight."""
+    """Processes and activities behind the waits, the longest wait first; at most eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial that took or awaited a lock, and the activities on its file during it."""
+    """Slowest operation of a trial that took or awaited a lock, and the activities on its file."""
 
     process: int
     """Number of the worker that ran the operation."""
@@ -297,8 +295,8 @@ class Moment:
     length_ns: int
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
-    """Activities during the operation: (number of the process, activity, begin, end), in ns after its begin.
-    The activity is wait, commit, sync, checkpoint or read. Spans with a short gap are merged."""
+    """Activities: (number of the process, activity, begin, end), in ns after the operation's begin. The
+    activity is wait, commit, sync, checkpoint or read. Spans with a short gap are merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,52 +304,52 @@ class Where:
     """Activities and waits for which the workers of a trial spent the time of the window."""
 
     time_ns: int
-    """Sum of the workers' times inside the window, in ns, which `parts` splits; without failed workers."""
+    """Sum of the workers' times inside the window, in ns, without failed workers."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time by part, in ns: held and free (waits for locks), checkpoint, sync, write, processor (waits for
-    it), sqlite (its own work), binding (the driver's Python package) and harness (sqlstress itself).
+    """Time by part, in ns: held, free, checkpoint, sync, write, processor, sqlite, binding and harness.
 
-    The part binding is the rest of `time_ns`. The part processor is missing, and included in the others, if
-    the operating system does not report it.
+    held and free are waits for locks, processor is waits for a processor, sqlite is SQLite's own work,
+    harness is sqlstress itself, and binding (the driver's Python package) is the rest of `time_ns`. The part
+    processor is missing, and included in others, if the operating system does not report it.
     """
     told: float = 1.0
-    """Share of the window, up to its end, for which lock holders are known, 0 to 1. Only this part of the
-    window gives the split of waits into held and free."""
+    """Share of the window, at its end, for which lock holders are known, 0 to 1. Only this part is used to
+    split waits into held and free."""
     pending_ns: int = 0
-    """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
+    """Longest wait for a lock still unfinished when the window closed, in ns; 0 without any."""
     slowest: Slowest | None = None
-    """Slowest 1% of the operations that took or awaited a lock; None for too few such operations."""
+    """Slowest 1% of the operations that took or awaited a lock; None for too few operations."""
     moment: Moment | None = None
-    """Slowest operation that took or awaited a lock; None if there was no such operation."""
+    """Slowest operation that took or awaited a lock; None without such an operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Holds (times without a break) of a lock, estimated from samples of its holder."""
+    """Holds (times without a break) of a lock, estimated from samples."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. Holds between two samples are missed; holds with no sample between them count
-    as one."""
+    """Number of observed holds. Holds between two samples are missed. Holds without a free sample between
+    them count as one."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the longest hold, in seconds: from the sample before it to the sample after it."""
+    """Upper bound of the longest hold, from the sample before to the sample after, in seconds."""
     longest_at_s: float = 0.0
-    """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
+    """Begin of the longest hold, in seconds after sampling began; 0 if it may have begun earlier."""
     now_s: float = 0.0
-    """Time for which the lock had been held at the last sample, in seconds; 0 if the lock was free."""
+    """Time for which the lock had been held at the last sample, in seconds; 0 for a free lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program with at least one process that held the write lock in a sample."""
+    """Program with a process that held the write lock in a sample."""
 
     program: str
-    """Command line of the program, without folders. N replaces numbers that differ between processes."""
+    """Command line without folders. N replaces numbers that differ between processes."""
     processes: int
-    """Number of different processes of the program that held the lock in any sample."""
+    """Number of the program's processes that held the lock in any sample."""
     held: Holds
     """Holds of all processes of the program."""
 
@@ -378,11 +376,11 @@ class WriteLock:
 class WalUse:
     """Use of the WAL of a trial's first database file, from ten samples per second.
 
-    A frame is a page in the WAL. It is in use if it was written since the WAL last started again.
+    A frame is a page in the WAL. A frame is in use if it was written since the WAL last restarted.
     """
 
     page_size: int
-    """Size of a database page, which is the content of a frame, in bytes."""
+    """Size of a database page, in bytes."""
     largest_bytes: int
     """Largest size of the WAL file, in bytes."""
     end_bytes: int
@@ -390,7 +388,7 @@ class WalUse:
     most_frames: int
     """Largest number of frames in use."""
     most_checkpointed: int
-    """Number of frames that checkpoints had copied to the database file, in the sample with `most_frames`."""
+    """Number of frames that checkpoints had copied to the database file at `most_frames`."""
     frames: int
     """Number of frames in use at the last sample."""
     checkpointed: int
@@ -402,23 +400,23 @@ class WorkerResult:
     """Result of one worker process inside the window."""
 
     worker: int
-    """Number of the worker, from 1 to the number of workers."""
+    """Number of the worker, from 1."""
     transactions: int
-    """Number of completed transactions. A commit of any number of rows counts as one, and so does a read."""
+    """Number of completed transactions. A commit of any number of rows, or a read, is one."""
     rows: int
-    """Number of rows that the completed transactions read or wrote."""
+    """Number of rows read or written by the completed transactions."""
     seconds: float
     """Length of the time in which the transactions were counted, in seconds."""
     operations: dict[str, int] = field(default_factory=dict)
     """Number of completed transactions by kind, such as get or replace."""
     busy: int = 0
-    """Number of SQLITE_BUSY results that the driver returned to the worker."""
+    """Number of SQLITE_BUSY results that the driver returned."""
     busy_snapshot: int = 0
-    """Number of SQLITE_BUSY_SNAPSHOT results. The worker restarts the transaction after each."""
+    """Number of SQLITE_BUSY_SNAPSHOT results, each of which restarts the transaction."""
     failed: int = 0
     """Number of operations that failed because the database was busy."""
     longest_wait_ns: int = 0
-    """Latency of the slowest operation in the window, in ns, even if it outlasted the window."""
+    """Latency of the slowest operation, in ns, even if it outlasted the window."""
     p99_ns: dict[str, float] = field(default_factory=dict)
     """99th percentile of latency by kind of operation, in ns; the maximum for fewer than 100 operations."""
     bins: tuple[int, ...] = ()
@@ -426,9 +424,9 @@ class WorkerResult:
     harness_share: float = 0.0
     """Share of the window that sqlstress itself took to draw keys, count and check, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window for verification (records of acknowledged writes, checks of read rows), 0 to 1."""
+    """Share of the window spent on verification, 0 to 1."""
     peak_memory_bytes: int | None = None
-    """Peak resident memory, in bytes: in this trial on Linux, since the start on macOS; None on Windows."""
+    """Peak resident memory in bytes (Linux: in this trial; macOS: since the start; Windows: None)."""
     error: str | None = None
     """Reason why the process failed or died; None if it succeeded."""
 
@@ -460,34 +458,33 @@ class Trial:
     """One timed execution of a case by its workers."""
 
     index: int
-    """Number of the trial in its case, from 0. Trials of all cases with equal numbers are one pass."""
+    """Number of the trial, from 0. The trials of all cases with this number are one pass."""
     seconds: float
-    """Length of the window, in seconds. For a fixed amount of work, as by --ops: the time from the begin of
-    the first worker to the end of the last."""
+    """Length of the window, in seconds; for a fixed amount of work (--ops), the time that it took."""
     transactions: int
     """Number of completed transactions, all processes together."""
     rows: int
-    """Number of rows that the completed transactions read or wrote."""
+    """Number of rows read or written by the completed transactions."""
     tps: float
     """Completed transactions per second, all processes together."""
     rows_per_s: float
     """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's fairness index of the workers' rates: 1/n if one of n does all, 1 if equal; None if unknown."""
+    """Jain's index of the workers' rates: 1 if equal, 1/n if one of n does all; None if unknown."""
     min_max_share: float | None
     """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns, even if it outlasted the window; None if not observed."""
+    """Latency of the slowest operation, in ns, even beyond the window; None if not observed."""
     busy: int | None
-    """Number of SQLITE_BUSY results that the driver returned to the workers; None if not counted."""
+    """Number of SQLITE_BUSY results that the driver returned; None if not counted."""
     busy_snapshot: int | None
-    """Number of SQLITE_BUSY_SNAPSHOT results, each of which restarts the transaction; None if not counted."""
+    """Number of SQLITE_BUSY_SNAPSHOT results, which restart transactions; None if not counted."""
     failed: int | None
     """Number of operations that failed because the database was busy; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
-    """Failed operations by kind and error, the most frequent first; empty if their times are unknown."""
+    """Failed operations by kind and error, most frequent first; empty if times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """Result of each worker process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
@@ -495,33 +492,29 @@ class Trial:
     durability: str = ""
     """Durability of a commit under the effective settings, as text; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
-    """Path of each module that the user's file imported, by name, without the standard library and modules of
-    a listed package; empty if not recorded."""
+    """Path of each module that the user's file imported, by name; empty if not recorded. The standard library
+    and modules of listed packages are left out."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
-    """Median number of transactions per tenth of a second in the second half of the window, divided by that
-    of the first half; None if the window is too short."""
+    """Rate in the second half of the window / rate in the first half; None for a short window."""
     start_s: float | None = None
-    """Time from the request to connect (with a published script: from the first start) until the last process
-    was connected, in seconds; None if not observed."""
+    """Time from the request to connect until all processes were connected, in s; None if unknown."""
     attempts: int = 1
-    """Number of starts of the trial. Late workers, a sleeping machine or other programs cause a new start."""
+    """Number of starts. Late workers, a sleeping machine or other programs cause a restart."""
     foreign_share: float | None = None
-    """Share of the time of all processors that other programs used, 0 to 1; None if not observed."""
+    """Share of processor time that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
-    """Share of the time of all processors that the hypervisor gave to other virtual machines, 0 to 1; 0 if
-    the operating system does not report it; None if not observed."""
+    """Share of processor time given to other virtual machines, 0 to 1; None if not observed. 0 if the
+    operating system does not report it."""
     disk_share: float | None = None
-    """Share of the time in which other programs kept the disk busy while the workers started, 0 to 1; None if
-    not observed."""
+    """Share of the start-up in which other programs kept the disk busy; None if not observed."""
     throttled: int | None = None
-    """Number of times that heat slowed a processor down during the trial; None if not reported."""
+    """Number of times that heat slowed a processor down; None if not reported."""
     quota: Throttling | None = None
-    """Effect of the container's CPU quota; None if there is none, or it cannot be read."""
+    """Effect of the container's CPU quota; None without a quota, or if it cannot be read."""
     outcome: str = "done"
-    """Reason why the trial ended: done (all work was done, or the window closed), timeout (time limit of a
-    fixed amount of work), or limit (a limit of SQLite)."""
+    """Reason of the end: done, timeout (of a fixed amount of work) or limit (of SQLite)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
@@ -529,20 +522,19 @@ class Trial:
     sightings: tuple[Sighting, ...] = ()
     """Observations that workers made, such as connections and exceptions, each kind once."""
     space: Space | None = None
-    """Space that tables and indices take in the database after the trial; None if not measured."""
+    """Space of tables and indices in the database after the trial; None if not measured."""
     arrived: Arrived | None = None
     """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the cheapest call through the driver, including a server's round trip, in ns; None if not
-    measured."""
+    """Time of the driver's cheapest call, with a server's round trip, in ns; None if not measured."""
     where: Where | None = None
     """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
     write_lock: WriteLock | None = None
     """Holders of the write lock, estimated from samples; None if not requested."""
     wal: WalUse | None = None
-    """Use of the WAL; None if there is no WAL, or it was not observed."""
+    """Use of the WAL; None without a WAL, or if not observed."""
     error: str | None = None
-    """Reason why the trial is not valid, so that its figures do not count; None if it is valid."""
+    """Reason why the figures of the trial do not count; None for a valid trial."""
 
     def __post_init__(self) -> None:
         if len(self.latency) > MAX_KINDS:
@@ -550,7 +542,7 @@ class Trial:
 
     @property
     def stopped_share(self) -> float:
-        """Share of the CPU quota's periods in which the quota stopped the processes; 0 without a quota."""
+        """Share of the CPU quota's periods in which the processes were stopped; 0 without a quota."""
         if self.quota is None or self.quota.throttled <= 0:
             return 0.0
         return min(1.0, self.quota.throttled / max(1, self.quota.periods))
@@ -562,7 +554,7 @@ class Trial:
 
 
 LEFT_OUT = "The data of another case was wrong."
-"""Value of `Run.skipped` for cases that were not measured because the data of an earlier case was wrong."""
+"""Value of `Run.skipped` for cases after a case with wrong data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,16 +568,16 @@ class Run:
     warnings: tuple[Warning, ...] = ()
     """Warnings about the figures of this run."""
     harness_ns: float | None = None
-    """Time of sqlstress's own code for one transaction, without a database, in ns; None if not measured."""
+    """Time of sqlstress's own code per transaction, in ns; None if not measured."""
     error: str | None = None
     """Reason why the case was not measured, or only partly; None if it was measured."""
     skipped: str | None = None
-    """Reason why sqlstress skipped the case; None if the case was not skipped."""
+    """Reason why the case was skipped; None if not skipped."""
     arm: str | None = None
-    """Arm of an A/B test (A or B), or stage of a search, to which the run belongs; None for others. Trials of
-    both arms with equal index were measured one after the other."""
+    """Variant of an A/B test (A or B), or stage of a search; None for others. Trials of A and B with equal
+    `index` are a pair, measured one after the other."""
     longer: Trial | None = None
-    """Additional trial with a longer window, which can show longer waits; None if there is no such trial."""
+    """Additional trial with a longer window, to show longer waits; None without one."""
 
     @property
     def valid(self) -> tuple[Trial, ...]:
@@ -607,27 +599,27 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS, else the first trial; None without trials."""
+        """Return the valid trial of (lower) median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def valid_median_trial(self) -> Trial | None:
-        """Return the valid trial with the (lower) median TPS; None if no trial is valid."""
+        """Return the valid trial of (lower) median TPS; None without valid trials."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by pass number. Only finite figures above 0 are kept."""
+        """Return a figure of each valid trial, by number of the trial, for finite figures above 0."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
     def rates(self) -> dict[int, float]:
-        """Return the TPS of each valid trial, by the number of the trial's pass. A TPS of 0 is left out."""
+        """Return the TPS of each valid trial, by number of the trial. A TPS of 0 is left out."""
         return self.by_pass(lambda trial: trial.tps)
 
     @property
     def ended(self) -> list[Trial]:
-        """Valid trials that did all of their work. A fixed amount of work can end early (`Trial.outcome`)."""
+        """Valid trials that did all of their work."""
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
@@ -637,15 +629,15 @@ class Run:
 
     @property
     def failed_too_many(self) -> bool:
-        """Whether the share of failed operations exceeds the share that the case allows (--max-failed)."""
+        """Whether the share of failed operations exceeds --max-failed."""
         return self.failed_share() > self.case.max_failed
 
     def latency(self, kind: str) -> Latency | None:
-        """Return the latencies of a kind of operation over all valid trials; None without such operations."""
+        """Return the latencies of a kind of operation over all valid trials; None without any."""
         return merged(
             [latency for trial in self.valid if (latency := trial.latency.get(kind)) and latency.count]
         )
 
     def median_tps(self) -> float | None:
-        """Return the median TPS of the valid trials; None if no trial is valid."""
+        """Return the median TPS of the valid trials; None without valid trials."""
         return median(trial.tps for trial in self.valid) if self.valid else None

@@ -1,8 +1,7 @@
 """Results of an A/B test and of a search for the highest rate, as reports store them.
 
-An A/B test compares two arms (variants), A and B. A pair is a window of A and a window of B, one after the
-other. A look is an interim test of the pairs so far. A promise is a set of upper bounds of latencies, such as
-"p99 within 10ms".
+An A/B test compares the variants (arms) A and B. A pair is a window of A and the next window of B. A look is
+an interim test of the pairs so far. A promise is a set of latency limits, such as "p99 within 10ms".
 """
 
 from __future__ import annotations
@@ -14,92 +13,88 @@ from sqlstress.options.parsing import duration_with_unit
 from sqlstress.report.environment import SqliteBuild
 
 A, B = ARMS = ("A", "B")
-"""Names of the arms: A is the baseline, B is compared with it."""
+"""Names of the arms: A is the baseline, B is compared with A."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules for the order of A and B in a pair: the first arm is drawn at random, or A and B take turns."""
+"""Rules for the order of A and B in a pair: drawn at random, or in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm (variant A or B) of an A/B test. Its measurements are the runs whose field `arm` is its name."""
+    """Arm (variant A or B) of an A/B test. Its trials have its name in the field `arm` of the run."""
 
     name: str
     """Name of the arm: A (the baseline) or B."""
     options: tuple[str, ...] = ()
     """Options that only this arm has, as words of the command line."""
     python: str | None = None
-    """Path of the Python interpreter set for this arm; None means the interpreter that runs sqlstress."""
+    """Path of this arm's Python interpreter; None for the interpreter that runs sqlstress."""
     version: str = ""
     """Implementation and version of the interpreter in `python`; empty if `python` is null."""
     tool_version: str = ""
     """Version of sqlstress that measured this arm; empty if `python` is null."""
     builds: tuple[SqliteBuild, ...] = ()
-    """SQLite library of each driver in this arm; empty if `python` is null (see the report's environment)."""
+    """SQLite library of each driver in this arm; empty if `python` is null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Interim result of an A/B test after some pairs, for the geometric mean over all cases."""
+    """Interim result of an A/B test after some pairs of windows, averaged over all cases."""
 
     pairs: int
-    """Number of pairs that were measured before this look. A pair is a window of A and a window of B."""
+    """Number of pairs (a window of A and a window of B) so far."""
     alpha: float
-    """Error rate of the field `bound`, and that of the field `worst`: the probability that the true ratio is
-    beyond it."""
+    """Error rate of each of `bound` and `worst`: the probability that the true ratio is beyond."""
     ratio: float
-    """Hodges-Lehmann estimate of the ratio of B's figure (TPS or p99) to A's."""
+    """B's figure (TPS or p99) divided by A's: Hodges-Lehmann estimate."""
     low: float | None
-    """Lower end of the ratio's 95% interval, from the exact signed-rank test; None for too few pairs."""
+    """Lower end of the ratio's 95% interval (exact signed-rank test); None for too few pairs."""
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at the error rate `alpha`: the upper bound (p99: the lower); None for too few
-    pairs."""
+    """Best possible ratio at error rate `alpha` (for p99, the lower bound); None for too few pairs."""
     verdict: str
     """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
     worst: float | None = None
-    """Worst possible ratio at the error rate `alpha`: the lower bound (p99: the upper); None for too few
-    pairs, or in an old report."""
+    """Worst possible ratio at error rate `alpha` (for p99, the upper bound); None for too few pairs."""
     seconds: float | None = None
     """Time from the start of the first window to this look, in seconds; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbTest:
-    """A/B test: two arms (variants) measured in turns. The two windows of a pair have the same seed."""
+    """A/B test: two variants (arms) measured in turns, each pair of windows with one seed."""
 
     metric: str
-    """Compared figure: tps (transactions per second), or p99 (99th percentile of latency, all operations)."""
+    """Compared figure: tps (transactions per second) or p99 (99th percentile of latency)."""
     max_drop: float
     """Share by which tps may fall or p99 may rise from A to B, 0 to 1."""
     arms: tuple[Arm, Arm]
     """Arms A and B."""
     first: str
-    """Arm that was measured first in the first pair: A or B."""
+    """Arm that was measured first in the first pair of windows: A or B."""
     looks: tuple[Look, ...] = ()
-    """Interim results so far, in order."""
+    """Interim results, in order."""
     verdict: str = "undecided"
     """Result of the test: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """Reason for the verdict, such as wrong data, if the verdict did not follow from the pairs; else None."""
+    """Reason for a verdict that did not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Rule for the arm that is first in later pairs: drawn (at random) or turns (alternating)."""
+    """Rule for the first arm in later pairs of windows: drawn (at random) or turns (alternating)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
-    """Time limit of the test in seconds, after which no pair was started; None if there was no limit."""
+    """Time limit for the start of pairs, in seconds; None without a limit."""
 
 
-# A search for the highest rate: its promise and duration.
-#
-# The highest rate itself is not stored, because it follows from the runs: there is a run for each tried rate.
+# A search for the highest rate: its promise and duration. The answer is not stored, because it follows from
+# the runs, one for each tried rate.
 
 
 PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
-    """Return a dataclass field for the option that bounds a percentile. `text` begins its description."""
+    """Return a dataclass field for an option that limits a percentile, described by `text`."""
     bound: float | None = option(
         duration_with_unit(0.00001),
         None,
@@ -114,7 +109,7 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper bounds of latencies at a rate. All due operations must also be done, and none may fail."""
+    """Upper limits of latencies at a rate. Also, all due operations must be done, and none fail."""
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -123,7 +118,7 @@ class Promise:
 
     @property
     def bounds(self) -> dict[str, float]:
-        """Bounds in seconds, by label: p50, p99, p99.9 or max. Labels without a bound are left out."""
+        """Limits in seconds, by label: p50, p99, p99.9 or max. Labels without a limit are left out."""
         labels = dict(
             zip((field.name for field in fields(self)), ("p50", "p99", "p99.9", "max"), strict=True)
         )
@@ -132,14 +127,13 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate (due operations per second) at which promised latencies are kept. The
-    report has a run for each tried rate."""
+    """Search for the highest rate (operations due per second) that keeps promised latencies."""
 
     promise: Promise
-    """Upper bounds of latency that must be kept."""
+    """Upper limits of latency."""
     max_time_s: float | None = None
-    """Time limit of the search in seconds, after which no window was started; None if there was no limit."""
+    """Time limit for the start of windows, in seconds; None without a limit."""
     seconds: float = 0.0
     """Duration of the search in seconds, including the first measurement, in a closed loop."""
     ended: str | None = None
-    """Reason why the search ended early; None if the search was completed, or if the user interrupted it."""
+    """Reason why the search ended early; None if completed, or interrupted by the user."""

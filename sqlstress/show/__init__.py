@@ -1,1 +1,1 @@
-"""Presentation of reports: blocks (paragraphs, tables, plots), and the formats that draw these blocks."""
+"""Presentation of reports: blocks (paragraphs, tables, plots), and formats that draw them."""

@@ -1,7 +1,6 @@
 """Table, findings and plots of an open loop, in which operations are due at a fixed rate.
 
-A latency is counted from the due time, so it includes the time in the queue. A run is all trials of a case,
-and a group is the runs of a table.
+A latency counts from the due time, so it includes the time in the queue.
 """
 
 from __future__ import annotations
@@ -44,34 +43,34 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return the latencies of a run's operations, each from its due time; None without operations."""
+    """Return a run's latencies from the due time of each operation; None without operations."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return the latencies from the start of each operation, without the queue; None without operations."""
+    """Return a run's latencies from the start of each operation; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return the delays of operations by sqlstress itself; None without operations."""
+    """Return a run's delays that sqlstress itself caused; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
-def _latency(
+def _latency_column(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a table column with a percentile in ms. `name` ends with the percentile: "service p99"."""
+    """Return a column with a percentile in ms. `name` ends with the percentile: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
 
 
-def _share(
+def _share_column(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a table column with a count in % of the due operations. The cell is empty for 0."""
+    """Return a column with a count as a percentage of the due operations. The cell is empty for 0."""
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -92,73 +91,69 @@ _FROM_DUE = (
 )
 
 
-def columns(group: Group, failed: Column[Row], proved: str) -> tuple[Column[Row], ...]:
-    """Return the columns of the table of a group of runs.
-
-    `failed` is the column of failed operations. `proved` is a clause on the fact that checks of the data
-    proved.
-    """
+def columns(group: Group, failed_column: Column[Row], proof_clause: str) -> tuple[Column[Row], ...]:
+    """Return the columns of a table of cases at fixed rates."""
     return (
         *setting_columns(group),
         BUCKETS,
         PROCESSES,
         RATE,
         TOTAL.explained([f"TPS: {group.unit} done per second"]),
-        _latency("p50", from_due, _FROM_DUE, leaves=40),
-        _latency("p99", from_due, _FROM_DUE),
-        _latency("p99.9", from_due, _FROM_DUE, leaves=10),
-        _latency(
+        _latency_column("p50", from_due, _FROM_DUE, leaves=40),
+        _latency_column("p99", from_due, _FROM_DUE),
+        _latency_column("p99.9", from_due, _FROM_DUE, leaves=10),
+        _latency_column(
             "service p99", service, "service: from the start of the operation, as in a closed loop", leaves=50
         ),
-        _latency("late p99", lateness, "late: delay added by the harness", leaves=20),
-        _share(
+        _latency_column("late p99", lateness, "late: delay added by the harness", leaves=20),
+        _share_column(
             "queued",
             lambda arrived: arrived.queued,
             "queued: not done when the window closed, as a percentage of those due",
             leaves=30,
         ),
-        _share(
+        _share_column(
             "skipped",
             lambda arrived: arrived.skipped,
             "skipped: too late at their turn (--latency-limit), as a percentage of those due",
         ),
-        failed,
+        failed_column,
         LONGEST_WAIT.explained(
             ["longest wait: the slowest operation, from its due time, including one still queued"]
         ),
-        VERIFIED.explained([*spread_legend(group), *verified_legend(group, proved)]),
+        VERIFIED.explained([*spread_legend(group), *verified_legend(group, proof_clause)]),
     )
 
 
-def blocks(group: Group, failed: Column[Row], proved: str) -> Iterator[Block]:
-    """Yield the table of a group of runs, and its legend. `failed` and `proved` are as in `columns`."""
-    table = table_of(rows_of(group), columns(group, failed, proved))
+def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Iterator[Block]:
+    """Yield a table of cases at fixed rates, and its legend."""
+    table = table_of(rows_of(group), columns(group, failed_column, proof_clause))
     yield table
     yield Legend(table)
 
 
-NOTED_LATE = 0.10
-"""A finding reports a delay by sqlstress itself if it exceeds this share of the p99 latency."""
+MAX_LATE_SHARE = 0.10
+"""Delay caused by sqlstress itself, as a share of the p99 latency; a larger delay is reported."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings on runs at fixed rates; nothing for a closed loop."""
+    """Yield the findings on cases at fixed rates; nothing for a closed loop."""
     if not group.case.rate:
         return
-    yield from _kept_up(group)
-    yield from harness(group)
+    yield from _saturation_findings(group)
+    yield from late_findings(group)
 
 
-def curves(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs by (number of buckets, number of processes), each list by ascending rate."""
+def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
+    """Return the runs by (number of buckets, number of processes), in ascending order of the rate."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
     return found
 
 
-def _kept_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on cases that did not keep up with their rate, and a finding on unclear cases."""
+def _saturation_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on cases that did not keep up with their rate, or may not have kept up."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}
@@ -177,14 +172,14 @@ def _kept_up(group: Group) -> Iterator[Finding]:
         yield Finding(sentences.kept_up_unclear, where=group.places(run.case for run in unclear))
 
 
-def harness(group: Group) -> Iterator[Finding]:
-    """Yield the finding on cases in which sqlstress itself caused a large share of the latency."""
+def late_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on cases in which sqlstress itself caused a large share of the latency."""
     late: list[tuple[float, float, Case]] = []
     for run in group.runs:
         late_ns, p99_ns = (
             (found.p99_ns or 0.0) if found else 0.0 for found in (lateness(run), from_due(run))
         )
-        if late_ns > NOTED_LATE * p99_ns > 0:
+        if late_ns > MAX_LATE_SHARE * p99_ns > 0:
             late.append((late_ns, p99_ns, run.case))
     if late:
         late_ns, p99_ns, case = max(late, key=lambda each: each[0] / each[1])
@@ -198,10 +193,10 @@ def harness(group: Group) -> Iterator[Finding]:
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency by rate, if there are latencies at several rates."""
+    """Yield a plot of latency by rate, if there are several rates, and a plot of histograms."""
     views = []
     for part in group.parts or (group,):
-        for (_, count), runs in curves(part.runs).items():
+        for (_, count), runs in runs_by_curve(part.runs).items():
             due = [(run.case.rate, from_due(run)) for run in runs if run.valid]
             begun = [(run.case.rate, service(run)) for run in runs if run.valid]
             hover = "%{{x:,.0f}}/s: {} %{{y:.3g}} ms".format

@@ -1,7 +1,4 @@
-"""Blocks, the elements of a shown report: paragraphs, lists, tables and pictures. Each format draws them.
-
-A finding is a sentence with its facts, and a run is all trials of a case.
-"""
+"""Elements (blocks) of a shown report, drawn by each format: paragraphs, tables and so on."""
 
 from __future__ import annotations
 
@@ -29,14 +26,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """Verdict of the whole report, in one or two sentences. Most formats show it below the figures."""
+    """Verdict of a whole report in one or two sentences, shown below the figures."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Short paragraphs that belong together. Formats leave no gap between them if they can."""
+    """Short paragraphs that belong together, which formats show without a gap if they can."""
 
     texts: tuple[str, ...]
 
@@ -47,7 +44,7 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that brief formats show, such as a terminal without --details; None for all."""
+    """Number of sentences that brief formats show; None for all."""
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -56,9 +53,9 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show, without those of the rank ASIDE.
+"""Number of findings that brief formats show, not counting remarks on accuracy (rank ASIDE).
 
-GRAVE findings are always shown, and in addition up to FIRST_FINDINGS findings of the rank CAUSE.
+All GRAVE findings are shown, and in addition up to FIRST_FINDINGS findings of the rank CAUSE.
 """
 
 
@@ -80,19 +77,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Picture made of characters, in lines of at most 80 characters, shown unchanged."""
+    """Picture made of characters, in lines of at most 80 characters."""
 
     lines: tuple[str, ...]
 
 
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
-"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL is a secondary result."""
+"""Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL a minor result."""
 MORE, LESS = "more", "less"
-"""Values of `Column.better`: more of the figure is better, or less is."""
+"""Values of `Column.better`: whether a larger or a smaller figure is better."""
 
 
 Value = str | float | None
-"""Value of a field of the CSV file; None means an empty field."""
+"""Value of a field in the CSV file; None for an empty field."""
 R = TypeVar("R")
 """Type of the rows of a table."""
 if TYPE_CHECKING:
@@ -105,34 +102,32 @@ else:
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot call Column[Row](...)
 class Column(Generic[C]):
-    """Declaration of a column. The tables of all formats, their legends and the CSV file use it."""
+    """Declaration of a column, for the tables of all formats, their legends and the CSV file."""
 
     name: str
     """Heading of the column in one line."""
     heading: tuple[str, str] = ("", "")
-    """Heading of the column in two short lines. By default, the last word of `name` is the second line."""
+    """Heading in two short lines. By default, the last word of `name` is the second line."""
     align: str = "right"
     """Alignment of the cells: right or left."""
     role: str = FIGURE
-    """Role of the column: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
+    """Role: NAME, FIGURE or DETAIL. A narrow HTML page shows names and figures first."""
     cell: Callable[[C], str | None] = lambda _: None
-    """Function that returns the cell of a row; None if the row lacks the figure."""
+    """Function that returns a row's cell; None if the row lacks the figure."""
     meaning: str = ""
-    """Clauses of the legend; empty if the name is clear.
+    """Explanation of the column for the legend, as clauses; empty if the name is clear.
 
-    In these, the text PERCENTILES stands for a clause on all percentiles that have this meaning: "p50 and
-    p99: 50% and 99%".
+    PERCENTILES in the text is replaced by a clause such as "p50 and p99: 50% and 99%", for all columns with
+    this explanation.
     """
     leaves: int | None = None
-    """Rank by which columns are removed from a table that is too wide, lowest first; None to keep the
-    column."""
+    """Rank by which columns are dropped from a wide table, lowest first; None to keep the column."""
     csv: str = ""
-    """Name of the column in the CSV file, with its unit; empty if the file does not have the column."""
+    """Name of the column in the CSV file, with its unit; empty if the column is not in the file."""
     value: Callable[[Trial], Value] = lambda _: None
-    """Function that returns the figure of a trial for the CSV file; None if the trial lacks the figure."""
+    """Function that returns a trial's figure for the CSV file; None if the trial lacks the figure."""
     better: str = ""
-    """MORE or LESS for a figure that comparisons of reports show; empty for a figure that they do not
-    show."""
+    """MORE or LESS if comparisons of reports show the figure; else empty."""
 
     def __post_init__(self) -> None:
         if not any(self.heading):
@@ -140,7 +135,7 @@ class Column(Generic[C]):
             object.__setattr__(self, "heading", (before, last))
 
     def explained(self, clauses: Iterable[str]) -> Column[C]:
-        """Return a copy of the column with these clauses as its explanation in the legend (`meaning`)."""
+        """Return a copy of the column with these clauses as its explanation in the legend."""
         return replace(self, meaning="; ".join(clauses))
 
 
@@ -148,14 +143,14 @@ BUCKETS_COLUMN: Column[Any] = Column("buckets", ("", "buckets"), role=NAME)
 PROCESSES_COLUMN: Column[Any] = Column("processes", ("", "procs"), role=NAME)
 DUE_PER_S: Column[Any] = Column("due per s", ("due", "per s"), role=NAME)
 PERCENTILES = "{percentiles}"
-"""Placeholder in `Column.meaning` for the percentiles of columns."""
+"""Placeholder in `Column.meaning` for the percentiles of the columns."""
 PERCENTILE = re.compile(r"\bp[0-9.]+")
-"""Name of a percentile, such as p99, in the name of a column."""
+"""Pattern of a percentile, such as p99, in the name of a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table of columns and rows, whose cells are texts."""
+    """Table of columns and rows, with cells as text."""
 
     columns: tuple[Column[Any], ...]
     rows: tuple[tuple[str, ...], ...]
@@ -171,7 +166,7 @@ class Table:
 
     @property
     def leaving(self) -> tuple[str, ...]:
-        """Names of the columns that are removed if the table is too wide, in the order of removal."""
+        """Names of the columns to drop from a table that is too wide, in order."""
         ranks = [(column.leaves, column.name) for column in self.columns if column.leaves is not None]
         return tuple(name for _, name in sorted(ranks))
 
@@ -183,7 +178,7 @@ class Table:
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the clauses of a table's legend: the meanings of its columns, without repetition."""
+    """Yield the explanations of a table's columns, each of them once."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -193,7 +188,7 @@ def meanings(table: Table) -> Iterator[str]:
 
 
 def percentile_shares(names: Iterable[str]) -> str:
-    """Return a clause on the percentiles in the names of columns: "p50 and p99: 50% and 99%"."""
+    """Return a clause on the percentiles in names of columns: "p50 and p99: 50% and 99%"."""
     matches = (PERCENTILE.search(name) for name in names)
     shown = list(dict.fromkeys(match[0] for match in matches if match))
     return f"{listing(shown)}: {listing([f'{name[1:]}%' for name in shown])}"
@@ -205,10 +200,10 @@ class Legend:
 
     table: Table
     clauses: Callable[[Table], Iterable[str]] = meanings
-    """Function that returns the clauses that explain the columns of a table."""
+    """Function that returns the explanations of a table's columns."""
 
     def of(self, table: Table) -> str:
-        """Return the legend as text. `table` is the table as shown, perhaps with fewer columns."""
+        """Return the legend of `table`: the table as shown, perhaps with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -220,8 +215,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Functions that return numbers as table cells of limited width. A number that is too wide is rounded. A
-# function with the result type `str | None` returns None for None, NaN and infinity.
+# Functions that return numbers as table cells of limited width, rounded if need be. Functions with the result
+# type `str | None` return None for None, NaN and infinity.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -239,7 +234,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its uncertainty, the share `spread`: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
+    """Return a rate with its uncertainty, a share: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -250,7 +245,7 @@ def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = Fa
 
 
 def spread_cell(spread: float | None) -> str:
-    """Return the uncertainty of a figure, to append to the figure: 0.08 → "  ±8%"; "" for None."""
+    """Return an uncertainty to append to a figure: 0.08 → " ±8%"; "" for None."""
     if spread is None:
         return ""
     share = "±>99%" if spread >= 0.995 else f"±{max(1, round(spread * 100))}%"
@@ -278,7 +273,7 @@ def ms_cell(ns: float | None) -> str | None:
 
 
 def seconds_cell(seconds: float | None) -> str | None:
-    """Return seconds with at least three significant digits, in at most five characters below 99,999 s."""
+    """Return seconds with three significant digits, in at most five characters below 99,999 s."""
     number = finite(seconds)
     if number is None:
         return None
@@ -295,7 +290,7 @@ def share_cell(share: float | None) -> str | None:
 
 
 def ratio_cell(ratio: float | None) -> str | None:
-    """Return a ratio in at most eight characters, with two decimals unless it is very small or large."""
+    """Return a ratio in at most eight characters, with two decimals unless very small or large."""
     number = finite(ratio)
     if number is None:
         return None
@@ -317,7 +312,7 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
 
 
 def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
-    """Return a table of these rows. Columns without a figure in any row are left out."""
+    """Return a table of these rows, without columns that are empty in all rows."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
     filled = [
         (column, column_cells)
@@ -357,9 +352,9 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the clause that explains the column VERIFIED.
+    """Yield the explanation of the column VERIFIED.
 
-    `ok` is a clause on the fact that checks proved. `word` is the text of cells of runs with this proof.
+    `word` is the cell of runs with right data, and `ok` a clause that explains it.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
@@ -371,12 +366,13 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
         yield f"data (verified): {', '.join(clauses)}"
 
 
-# Functions that make texts from outside, such as errors or saved reports, safe for a terminal and a page.
+# Functions that make texts from outside, such as errors or saved reports, safe for a terminal or an HTML
+# page.
 
 
-# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. If a control
-# string has no end, only its introducer matches, so that the text after it is kept. The content of a control
-# string cannot contain another introducer: otherwise, a text of many introducers would take quadratic time.
+# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. Of a control
+# string without an end, only the introducer matches, so that the text after it is kept. The content cannot
+# include another introducer: else, a text of many introducers would take quadratic time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
@@ -389,19 +385,19 @@ _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return a text as one line of visible characters, without escape sequences and repeated spaces."""
+    """Return a text as one line without escape sequences and repeated spaces."""
     return " ".join(visible(text).split())
 
 
 def visible(text: str) -> str:
-    """Return a text as one line of visible characters, without escape sequences. All spaces are kept."""
+    """Return a text as one line without escape sequences. All spaces are kept."""
     if text.isascii() and text.isprintable():
         return text  # the fast path for most texts
     return "".join(map(_visible, _SEQUENCES.sub("", text)))
 
 
 def brief(text: str) -> str:
-    """Return a cleaned text of at most ten lines; a cut text ends with "[...]"."""
+    """Return a cleaned text of at most 800 characters; a cut text ends with "[...]"."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
@@ -419,7 +415,7 @@ def name_end(text: str, longest: int) -> str:
 
 
 def _visible(character: str) -> str:
-    """Return the character as shown: white space becomes a space, an invisible character becomes "?"."""
+    """Return a character as shown: a space for white space, "?" for invisible characters."""
     if character.isspace():
         return " "
     return "?" if unicodedata.category(character) in _UNSEEN else character

@@ -1,7 +1,4 @@
-"""Columns that several experiments share, for tables with a row for each run (all trials of a case).
-
-A group is the runs of a table. It may be split into parts, each with the runs of one value of an option.
-"""
+"""Columns that several experiments share, for tables with a row for each case."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from sqlstress.analysis.answers import (
-    NO_DIFFERENCE,
-    TOLD_APART,
+    LEADERS_EQUAL,
+    ONE_LEADS,
     Side,
     Size,
     group_by_durability,
@@ -69,15 +66,15 @@ _LONGEST_CASE = 30
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Row of a case in a table. Experiments add fields in subclasses."""
+    """Row of a table for one case. Experiments add fields in subclasses."""
 
     run: Run
     trial: Trial | None
-    """Valid trial with the median TPS, which represents the case; None if the case has no valid trial."""
+    """Valid trial with the median TPS, which represents the case; None without a valid trial."""
 
 
 Cell = Callable[[Row], str | None]
-"""Function that returns the cell of a row; None if the row lacks the figure."""
+"""Function that returns a row's cell; None if the row lacks the figure."""
 
 
 def rows_of(group: Group) -> list[Row]:
@@ -86,14 +83,14 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return a function from a row to a cell. `figure` returns the cell from the trial of the row."""
+    """Return a function that returns a row's cell. `figure` returns the cell from the row's trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function from a row to the case's latencies of one kind of operation, over all its trials.
+    """Return a function that returns a case's latencies of one kind of operation, from all trials.
 
-    The function returns None if the case has no such operations. Percentiles of too few operations are None.
+    None if the case has no such operations. Percentiles of too few operations are None.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -104,7 +101,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return a table column with a percentile in ms. `name` ends with the percentile: "replace p99"."""
+    """Return a column with a percentile in ms. `name` ends with the percentile: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -124,13 +121,13 @@ def trial_column(
 ) -> Column[Row]:
     """Return a column for tables and the CSV file. `value` returns the figure of a trial.
 
-    `csv` is the column's name in the CSV file. `write` returns the figure as the text of a cell.
+    `csv` is the name of the column in the CSV file. `write` returns the figure as the text of a cell.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
 
 def setting_columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the column of the option whose values a group of runs compares; () without such an option."""
+    """Return the column of the option whose values the table compares; () without such an option."""
     if not group.setting:
         return ()
     name = group.setting.replace("-", " ")
@@ -138,14 +135,14 @@ def setting_columns(group: Group) -> tuple[Column[Row], ...]:
 
 
 def _total_cell(row: Row) -> str | None:
-    """Return the median TPS of a case with its spread; FAILED or SKIPPED for a case without figures."""
+    """Return a case's median TPS with its uncertainty; FAILED or SKIPPED without figures."""
     if row.trial is None:
         return SKIPPED if row.run.skipped else FAILED
     return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return `figure` with the uncertainty that follows from `rates` (by pass): "22k ±8%".
+    """Return `figure` with the uncertainty from the `rates` of all trials: "22k ±8%".
 
     A "~" at the front means that other programs disturbed the run.
     """
@@ -153,13 +150,13 @@ def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str
 
 
 def _per_process(row: Row) -> str | None:
-    """Return the median TPS of a case divided by its number of processes."""
+    """Return a case's median TPS divided by the number of processes."""
     total = finite(row.run.median_tps()) if row.trial else None
     return None if total is None else count_cell(total / max(1, row.run.case.concurrency))
 
 
 def _longest_wait(row: Row) -> str | None:
-    """Return the longest wait in all valid trials of a case, in ms; None if waits were not observed."""
+    """Return the longest wait in a case's valid trials, in ms; None if waits were not observed."""
     waited = row.trial is not None and row.trial.longest_wait_ns is not None
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
@@ -208,7 +205,7 @@ LONGEST_WAIT: Column[Row] = Column(
 
 
 def common_blocks(group: Group) -> Iterator[Block]:
-    """Yield a table of the runs with the figures that all experiments have, and its legend."""
+    """Yield a table of the figures that all experiments have, and its legend."""
     columns = (
         *setting_columns(group),
         BUCKETS if experiment_of(group.case).sweeps else CASE,
@@ -227,7 +224,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return clauses that explain the marks "±" and "~" of a `figure`, as far as the runs have them."""
+    """Return explanations of the marks "±" and "~" of a `figure`, as far as the table has them."""
     disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
@@ -240,8 +237,7 @@ SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Function that returns the cell of a report in a table of several reports; None if the report lacks the
-figure.
+"""Function that returns a report's cell in a comparison; None without a figure.
 
 Its arguments are the table, the index of the row, and the index of the report.
 """
@@ -249,18 +245,18 @@ Its arguments are the table, the index of the row, and the index of the report.
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFigure:
-    """Figure that a comparison of reports shows, in a column for each report."""
+    """Figure in a comparison of reports, with a column for each report."""
 
     name: str
-    """Name of the columns. {letter} becomes the letter of a report, such as A."""
+    """Name of the columns. {letter} becomes the letter of the report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines. {letter} and {system} become a report's letter and its operating system."""
+    """Name in two short lines, with placeholders {letter} and {system} (operating system)."""
     meaning: str
-    """Explanation of the figure in the legend. {units} becomes the counted units, such as transactions."""
+    """Explanation for the legend. {units} becomes the counted operations, such as transactions."""
     cell: ComparedCell
 
     def column(self, compared: ComparedTable, index: int) -> Column[int]:
-        """Return the column with this figure of the report with this index."""
+        """Return the column of the figure for the report with this index."""
         part = compared.table.parts[index]
         system = part.report.environment.host.system
         names = {"letter": part.letter, "system": shortened(SYSTEMS.get(system, system), 7)}
@@ -274,7 +270,7 @@ class ComparisonFigure:
 
 
 FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
-"""Groups of figures. The figures of a group are in the same table if they fit."""
+"""Groups of figures. Figures of a group are in one table if they fit."""
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | None:
@@ -293,7 +289,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return a cell function for comparisons. `figure` returns the cell of a run and its median trial."""
+    """Return a function for comparisons. `figure` returns the cell of a run and its typical trial."""
 
     def cell(compared: ComparedTable, row: int, index: int) -> str | None:
         run, trial = compared.run(row, index), compared.trial(row, index)
@@ -303,7 +299,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return a cell function for comparisons. `figure` returns the cell of a run's median trial."""
+    """Return a function for comparisons. `figure` returns the cell of a run's typical trial."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -311,7 +307,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a figure for comparisons of reports that is like a column of a single report's table."""
+    """Return a figure for comparisons of reports, made of a column of a single report."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -323,14 +319,14 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return a report's rate divided by the first report's, such as "~1.02". "~" means: may be chance."""
+    """Return a report's rate / the first report's rate: "1.02", or "~1.02" if it may be chance."""
     ratio = compared.estimate(row, index) if compared.shows_ratio(index) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
 
 
 def _spread_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return half the range of a case's rates in % of their median: "±3%"; None for a single trial."""
+    """Return half the range of a case's rates, relative to the median: "±3%"; None for one trial."""
     rates = list(map(math.exp, logarithms(compared.run(row, index))))
     return f"±{percent((max(rates) - min(rates)) / 2 / median(rates))}" if len(rates) > 1 else None
 
@@ -364,15 +360,15 @@ SHAPE = ComparisonFigure(
 
 
 # Several targets (such as SQLite and PostgreSQL) side by side: a column for each target, a row for each
-# number of processes and files, and the target that leads. A side is a target with its runs.
+# number of processes and files, and the target that leads.
 
 
 INCOMPARABLE = "not comparable"
-"""Cell of the leading target if there is no leader, because commits of the targets differ in durability."""
+"""Cell instead of a leading target (such as SQLite) if commits differ in durability."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of targets side by side, and its legend; nothing for a single target."""
+    """Yield a table that compares targets (such as SQLite), with its legend; nothing for one target."""
     sides = sides_of(group)
     if not sides or group.case.rate:
         return
@@ -400,15 +396,15 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of targets side by side. It names the leading targets only if `comparable`."""
+    """Return the table of targets side by side. If `comparable`, mark the targets that lead."""
     runs = {(side.name, size_of(run.case)): run for side in sides for run in side.runs}
     sizes = sorted({size for _, size in runs})
     leading: dict[Size, list[str]] = {}
     for lead in leads(group):
         words = lead.verdict
-        if lead.verdict == TOLD_APART:
+        if lead.verdict == ONE_LEADS:
             words = lead.ahead[0]
-        elif lead.verdict == NO_DIFFERENCE and len(lead.ahead) < len(lead.names):
+        elif lead.verdict == LEADERS_EQUAL and len(lead.ahead) < len(lead.names):
             words = " = ".join(lead.ahead)
         leading.setdefault(size_of(lead.case), []).append(words)
 

@@ -1,8 +1,8 @@
-"""Reports side by side, as blocks: the list of reports, their differences, then the figures.
+"""Blocks of a comparison of reports: the list of reports, their differences, then the figures.
 
-Each report has a letter: A, B and so on. A table compares the cases that reports share; in code, its `parts`
-are the runs of each report. A ratio is barred if it is meaningless, for example because the work of the
-reports differs. A presenter is the object that shows the results of an experiment.
+Each report has a letter: A, B and so on. A table compares the cases that reports share; its `parts` are the
+runs of each report. A ratio is barred if it is meaningless, for example because the reports differ in the
+work.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ WIDTH, GAP = 80, 2
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Shown form of a table of several reports: blocks before the figures, figures, and findings."""
+    """Shown form of a table of several reports."""
 
     compared: ComparedTable
     before: tuple[Block, ...]
-    """Blocks above the figures: a description of the measured work, and the differences of the reports."""
+    """Blocks above the figures: the measured work, and the differences between the reports."""
     figures: tuple[Block, ...]
     """Tables of figures, and their legend."""
     findings: Bullets
@@ -68,15 +68,15 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
-    """Yield the blocks of each table of a comparison, as a ComparisonView."""
+    """Yield the shown form of each table of a comparison."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
         findings = conclusions(comparison_findings(compared))
-        yield ComparisonView(compared, tuple(_before(compared)), figures, findings)
+        yield ComparisonView(compared, tuple(_blocks_before(compared)), figures, findings)
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of the reports with a text, by text. `lettered` has pairs (letter, text)."""
+    """Return the letters of reports by text, given as pairs (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -84,9 +84,9 @@ def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
-    """Yield the list of reports, remarks on published reports, and the number of cases that are not shown."""
+    """Yield the list of reports, remarks on published reports, and the number of cases left out."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side. Ratios are relative to A.")
-    yield _surroundings(comparison)
+    yield _environments_table(comparison)
     lettered = list(zip(LETTERS, comparison.names, comparison.reports, strict=False))
     names = {letter: clean(name) for letter, name, _ in lettered}
     notes = [f"{letter}: {name}." for letter, name in names.items() if len(name) > _LONGEST_NAME]
@@ -108,8 +108,8 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
         yield Paragraph("The reports have no case in common.")
 
 
-def _surroundings(comparison: Comparison) -> Table:
-    """Return the table of the reports' environments: system, cores, cost of a sync, speed of SQLite."""
+def _environments_table(comparison: Comparison) -> Table:
+    """Return a table of the reports' environments: system, cores, cost of a sync, speed of SQLite."""
     columns = (
         Column("", align="left"),
         Column("report", align="left"),
@@ -127,7 +127,7 @@ def _surroundings(comparison: Comparison) -> Table:
 
 
 def _environment_cells(report: Report) -> Iterator[str | None]:
-    """Yield the cells of a report in the table of environments; None if a value is unknown."""
+    """Yield a report's cells in the table of environments; None for an unknown value."""
     host, sync = report.environment.host, report.environment.sync
     yield shortened(SYSTEMS.get(host.system, host.system), 12)
     yield None if host.cores is None else whole_cell(host.cores)
@@ -138,7 +138,7 @@ def _environment_cells(report: Report) -> Iterator[str | None]:
     )
 
 
-def _before(compared: ComparedTable) -> Iterator[Block]:
+def _blocks_before(compared: ComparedTable) -> Iterator[Block]:
     """Yield the blocks above the figures: the work of each report, differences and warnings."""
     parts = compared.table.parts
     what = _presenter(compared).activity
@@ -166,7 +166,7 @@ def _before(compared: ComparedTable) -> Iterator[Block]:
 
 
 def _other_differences(compared: ComparedTable) -> Iterator[str]:
-    """Yield sentences on differences between reports that bar no ratio."""
+    """Yield sentences on differences between reports that do not make ratios meaningless."""
     unknown: dict[str, list[str]] = {}
     for difference in compared.differences:
         if any(difference.barred):
@@ -190,7 +190,7 @@ def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
 
 
 def tables(compared: ComparedTable) -> Iterator[Table]:
-    """Yield the tables of figures. Each table has the first report and as many other reports as fit."""
+    """Yield the tables of figures, each with the first report and as many other reports as fit."""
     others = range(1, len(compared.table.parts))
     together = _presenter(compared).together
     for begin in range(0, len(others), together):
@@ -198,12 +198,12 @@ def tables(compared: ComparedTable) -> Iterator[Table]:
 
 
 def _presenter(compared: ComparedTable) -> Presenter:
-    """Return the presenter of the experiment in a table: the object that shows its results."""
+    """Return the object that shows the results of the compared experiment."""
     return presenter_of(compared.table.parts[0].case)
 
 
-def _measures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures to compare, in groups, as the presenter of the experiment declares them."""
+def _compared_figures(compared: ComparedTable) -> FigureGroups:
+    """Return the figures to compare, in groups, as the experiment declares them."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
@@ -230,7 +230,7 @@ def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[
     A group of figures that is wider than WIDTH is split into its figures.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
-    for measures in _measures(compared):
+    for measures in _compared_figures(compared):
         figures = [tuple(measure.column(compared, index) for index in indices) for measure in measures]
         together = tuple(chain.from_iterable(figures))
         fits = _width(table_of(rows, (*labels, *together))) <= WIDTH
@@ -238,7 +238,7 @@ def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[
 
 
 def _width(table: Table) -> int:
-    """Return the width of a table on a terminal, in characters, including the gaps between columns."""
+    """Return the width of a table on a terminal, in characters, with the gaps between columns."""
     cells = zip(*table.rows, strict=True)
     widths = (
         max(map(len, (*column.heading, *column_cells)))
@@ -252,7 +252,7 @@ def _legend(compared: ComparedTable) -> str:
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, indices = range(len(table.keys)), range(len(table.parts))
-    measures = chain.from_iterable(_measures(compared))
+    measures = chain.from_iterable(_compared_figures(compared))
     shown = table_of(rows, [measure.column(compared, index) for measure in measures for index in indices])
     return f"{'; '.join(meanings(shown)).replace('{units}', units)}."
 
@@ -263,7 +263,7 @@ def _labels(compared: ComparedTable) -> tuple[Column[int], ...]:
     if table.sweeps:
         columns = case_columns(table.case)
         return columns if table.by_layout else columns[1:]
-    # If all cases have the same number of processes, it is in the heading of the column.
+    # If all cases have one number of processes, the heading of the column shows the number.
     counts = {run.case.concurrency for part in table.parts for run in part.measured()}
     by = f"by {processes(min(counts))}" if len(counts) == 1 and 0 not in counts else ""
 

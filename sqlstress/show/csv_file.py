@@ -1,7 +1,4 @@
-"""Figures of reports as a CSV file with a row for each trial and worker, or as a dict for each case.
-
-A run is all trials of a case.
-"""
+"""Figures of reports as CSV, with a row for each trial and worker, or as a dict for each case."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from sqlstress.target import takes
 
 T = TypeVar("T")
 Getter = Callable[[T], Value]
-"""Function that returns the value of a column for a report, a run, a trial, latencies or a worker."""
+"""Function that returns a column's value from an object, such as a report or a trial."""
 
 REPORT: dict[str, Getter[Report]] = {
     "created": lambda report: report.created,
@@ -92,7 +89,7 @@ OF_RATE: dict[str, Getter[Run]] = {
     "arrival": lambda run: arrivals.spacing if (arrivals := run.case.arrivals) else None,
     "latency_limit_s": lambda run: arrivals.latency_limit_s if (arrivals := run.case.arrivals) else None,
 }
-"""Columns of a case whose operations are due at a fixed rate."""
+"""Columns of a case at a fixed rate."""
 ARRIVED: dict[str, Getter[Arrived]] = {
     "due_operations": lambda arrived: arrived.due,
     "skipped_operations": lambda arrived: arrived.skipped,
@@ -104,7 +101,7 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
-"""Columns of a trial whose operations are due at a fixed rate. Latencies are measured from the due time."""
+"""Columns of a trial at a fixed rate. Latencies count from the due time."""
 LATENCY: dict[str, Getter[Latency]] = {
     "count": lambda latency: latency.count,
     "p50_ns": lambda latency: latency.p50_ns,
@@ -113,7 +110,7 @@ LATENCY: dict[str, Getter[Latency]] = {
     "p999_ns": lambda latency: latency.p999_ns,
     "max_ns": lambda latency: latency.max_ns,
 }
-"""Columns of each kind of operation. A name in the file begins with the kind: "replace_p99_ns"."""
+"""Columns of a kind of operation. A name in the file begins with the kind: "replace_p99_ns"."""
 WORKER: dict[str, Getter[WorkerResult]] = {
     "worker": lambda worker: worker.worker,
     "worker_transactions": lambda worker: worker.transactions,
@@ -131,7 +128,7 @@ WORKER: dict[str, Getter[WorkerResult]] = {
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of TRIAL that a row for a whole case lacks."""
+"""Columns of TRIAL that are left out in a row for a whole case."""
 _OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
@@ -141,11 +138,11 @@ _OF_CASE: dict[str, Getter[Run]] = {
     "verdict": lambda run: run.verdict.status,
     "verification_s": lambda run: run.verdict.seconds,
 }
-"""Columns of a row for a whole case, with the figures of all its trials, as in the table of the report."""
+"""Columns of a row for a whole case, with the figures of all its trials."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters that start a formula in a spreadsheet, including their wide forms."""
+"""Characters that start a formula in a spreadsheet, with their full-width forms."""
 _KINDS = ("get", "pair", "replace", "update")
 """Kinds of operations of the experiment kv, whose columns come first."""
 
@@ -156,55 +153,54 @@ class _Row:
 
     report: Report
     case: int
-    """Number of the run in its report, from 1."""
+    """Number of the case in the report, from 1."""
     run: Run
     trial: Trial | None
-    """Trial of the row, or the median trial in a row for a whole case; None if there is no trial."""
+    """Trial of the row; in a row for a whole case the median trial; None without a trial."""
     worker: WorkerResult | None
-    """Worker of the row; None if the trial has no workers, and in a row for a whole case."""
+    """Worker of the row; None without workers, and in a row for a whole case."""
     latency: Callable[[str], Latency | None]
-    """Function from a kind of operation to its latencies in the trial, or in all trials for a whole case;
-    None without such operations."""
+    """Function that returns the latencies of a kind of operation, in the trial or the whole case."""
 
 
 _Columns = dict[str, Getter[_Row]]
-"""Columns by name, with functions from a row to a value."""
+"""Functions that return a column's value from a row, by name of the column."""
 
 
 def report_csv(*reports: Report) -> str:
     """Return reports as CSV (RFC 4180, but lines end in LF), with a row for each trial and worker.
 
-    A trial without workers and a case without trials have one row each, with their error. A missing figure is
-    an empty field. An apostrophe precedes a text that a spreadsheet would run as a formula.
+    A trial without workers and a case without trials have one row. A missing figure is an empty field. An
+    apostrophe precedes a text that a spreadsheet would run as a formula.
     """
     runs = [run for report in reports for run in report.runs]
     columns = [*_trial_columns(runs), *_worker_columns(runs).items()]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_field(name) for name, _ in columns)
+    writer.writerow(_csv_value(name) for name, _ in columns)
     for report in reports:
         for number, run in enumerate(report.runs, 1):
             for trial in run.trials or (None,):
                 latency = trial.latency if trial else {}
                 for worker in (trial.workers if trial else ()) or (None,):
                     row = _Row(report, number, run, trial, worker, latency.get)
-                    writer.writerow(_field(value(row)) for _, value in columns)
+                    writer.writerow(_csv_value(value(row)) for _, value in columns)
     return text.getvalue()
 
 
 def case_rows(report: Report) -> list[dict[str, Value]]:
-    """Return a flat dict for each case: values by name of the CSV column; None for a missing figure."""
+    """Return a dict for each case: values by name of the CSV column; None for a missing figure."""
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _columns_of(lambda row: row.run, _OF_CASE)
     rows = [
         _Row(report, number, run, run.valid_median_trial(), None, run.latency)
         for number, run in enumerate(report.runs, 1)
     ]
-    return [{name: _plain(value(row)) for name, value in columns.items()} for row in rows]
+    return [{name: _json_value(value(row)) for name, value in columns.items()} for row in rows]
 
 
-def _plain(value: object) -> Value:
-    """Return a value in JSON's types: text becomes one line, NaN and infinity become None."""
+def _json_value(value: object) -> Value:
+    """Return a value in JSON's types: text as one line; None for NaN and infinity."""
     if isinstance(value, float):
         return finite(value)
     return value if value is None or isinstance(value, int) else clean(str(value))
@@ -213,8 +209,8 @@ def _plain(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs of a name and a function.
 
-    The result is not a dict, because names may occur twice: the columns of a user's transaction called
-    "sync_append" have the names of columns of REPORT.
+    Not a dict, because names may occur twice: for a transaction called "sync_append", the user's columns have
+    names of REPORT.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -231,7 +227,7 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
             for column in (*presenter.columns(group), *presenter.further_columns(group))
         )
         of_trials |= {column.csv: column.value for column in declared if column.csv}
-    settings = _keys(trial.effective for trial in trials)
+    settings = _all_keys(trial.effective for trial in trials)
     rate = OF_RATE if any(run.case.rate for run in runs) else {}
     arm = ARM if any(run.arm for run in runs) else {}
     arrived = ARRIVED if any(trial.arrived for trial in trials) else {}
@@ -247,25 +243,22 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     }
     latencies = (
         (f"{kind}_{figure}", _latency_value(kind, value))
-        for kind in _keys(trial.latency for trial in trials)
+        for kind in _all_keys(trial.latency for trial in trials)
         for figure, value in LATENCY.items()
     )
     return [*columns.items(), *latencies]
 
 
 def _worker_columns(runs: Sequence[Run]) -> _Columns:
-    """Return the columns of workers, including a column for each kind of operation."""
+    """Return the columns of workers, with a column for each kind of operation."""
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
-    kinds = _keys(worker.operations for worker in workers)
+    kinds = _all_keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
     return _columns_of(lambda row: row.worker, {**WORKER, **counts})
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns whose functions take the object that `part` selects from a row.
-
-    The value is None if the row has no such object.
-    """
+    """Return columns that read the object which `part` selects from a row; None without an object."""
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)
@@ -285,22 +278,22 @@ def _operations(kind: str) -> Getter[WorkerResult]:
     return lambda worker: worker.operations.get(kind, 0)
 
 
-def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of all mappings without repetition: first those of _KINDS, then the others, sorted."""
+def _all_keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
+    """Return the keys of all mappings, each once: first those in _KINDS, then the others, sorted."""
     keys = set(chain.from_iterable(mappings))
     return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite in a run (of its arm, in an A/B test); None if unknown."""
+    """Return the version of SQLite that a row's run used; None if unknown."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds
     return next((version(build) for build in builds if build.driver == run.case.driver), None)
 
 
-def _field(value: Value) -> Value:
-    """Return a value as it is written to the file. Text becomes one line that no spreadsheet runs."""
+def _csv_value(value: Value) -> Value:
+    """Return a value for the file: text as one line that no spreadsheet runs as a formula."""
     if not isinstance(value, str):
         return value
     text = clean(value)

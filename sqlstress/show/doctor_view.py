@@ -1,4 +1,4 @@
-"""Text that `sqlstress doctor` prints on the environment, in lines of 80 characters."""
+"""Text on the environment that `sqlstress doctor` prints, in lines of 80 characters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNFIT = {
     "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
-"""Clauses by code of a warning: reasons why this folder is not fit for measurements."""
+"""Reasons why this folder is not fit for measurements, as clauses, by code of the warning."""
 _IN_SHORT = {
     "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
     "fullfsync-without-effect": "fullfsync has no effect here",
@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Clauses by code of a serious warning: problems that measurements must allow for."""
+"""Problems that measurements must allow for, as clauses, by code of the warning."""
 
 
 def doctor_text(
@@ -44,16 +44,15 @@ def doctor_text(
     loop: str,
     others: Sequence[str] = (),
     free_bytes: int | None = None,
-    sharing: str = "",
+    shared_memory_folder: str = "",
 ) -> str:
-    """Return the text: a verdict, the properties of the environment, then warnings, serious ones first.
+    """Return a text on the environment: verdict, properties, then warnings, serious ones first.
 
-    `loop` is native or python. `others` has a line for each driver that the examined case does not
-    use. `free_bytes` is the free space of the file system; None if unknown. `sharing` is the folder of shared
-    memory; empty if unknown.
+    `loop` is native or python. `others` has a line for each driver that the examined case does not use. An
+    unknown value is None or "".
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
-    for label, text in _surroundings(environment, loop, free_bytes, sharing):
+    for label, text in _surroundings(environment, loop, free_bytes, shared_memory_folder):
         lines += _entry(label, text)
     if others:
         lines.append("")
@@ -66,12 +65,12 @@ def doctor_text(
 
 
 def hunt_text(conclusion: str) -> str:
-    """Return the last entry of the text: the conclusion of a search for faults of this system."""
+    """Return the last lines of `sqlstress doctor`: the conclusion of a search for system faults."""
     return "\n".join(["", *_entry("Hunt", conclusion)]) + "\n"
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
-    """Return the verdict in a sentence: whether this system is fit for measurements."""
+    """Return a sentence on whether this system is fit for measurements."""
     serious = [warning.code for warning in warnings if warning.serious]
     if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."
@@ -82,13 +81,13 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text of an entry. Label "" continues the last entry. Label None marks a complete line."""
+"""Label and text. Label "" continues the last entry; label None marks a complete line."""
 
 
 def _surroundings(
-    environment: Environment, loop: str, free_bytes: int | None, sharing: str
+    environment: Environment, loop: str, free_bytes: int | None, shared_memory_folder: str
 ) -> Iterator[Entry]:
-    """Yield an entry for each property of the environment. The parameters are explained in `doctor_text`."""
+    """Yield an entry for each property of the environment. `loop` is native or python."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -96,8 +95,8 @@ def _surroundings(
     yield "Processor", f"{host.processor or 'unknown model'}, {cores} available{limit}"
     yield "Memory", _UNKNOWN if host.memory_bytes is None else f"{host.memory_bytes / _GIB:.1f} GiB"
     yield "Python", host.python or _UNKNOWN
-    if sharing:
-        yield "Sharing", f"shared memory is in {sharing}"
+    if shared_memory_folder:
+        yield "Sharing", f"shared memory is in {shared_memory_folder}"
     sleep_ns = host.sleep_1ms_ns
     yield "Sleep", _UNKNOWN if sleep_ns is None else f"a sleep of 1 ms takes {format_ms(sleep_ns)} ms"
     device = f" on {file_system.device}" if file_system.device else ""
@@ -132,7 +131,7 @@ def _sync_line(kind: str, *percentiles_ns: int) -> str:
 
 
 def _entry(label: str | None, text: str) -> list[str]:
-    """Return the lines of an entry. Lines after the first are indented. [] for an empty text."""
+    """Return the lines of an entry, indented after the first; [] for an empty text."""
     return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 

@@ -1,7 +1,4 @@
-"""Problems of a measurement at its end: the exit code, and a line for standard error.
-
-A run is all trials of a case.
-"""
+"""Problems at the end of a measurement: the exit code, and a line for standard error."""
 
 from __future__ import annotations
 
@@ -24,19 +21,20 @@ FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
 
 
 class Ending(NamedTuple):
-    """Problem of a measurement."""
+    """Problem of a measurement, with its exit code."""
 
     code: int
     text: str = ""
-    """Line on the problem for standard error; empty if the printed report states the problem."""
+    """Line for standard error; empty if the printed report states the problem."""
     reason: str = ""
-    """Line on the problem if the report is not printed; empty if `text` is enough."""
+    """Line for standard error if the report is not printed; empty if `text` is enough."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return the problems of a measurement, the most severe first.
 
-    `saved` are names of files with the report. With `strict`, a study without an answer is a problem.
+    `saved` are names of files with the report. With `strict`, a study (such as a search) without an answer is
+    a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)
@@ -50,12 +48,12 @@ def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) 
 
 
 def exit_code(found: Sequence[Ending]) -> int:
-    """Return the exit code of the first problem in `found`; FINE if there is no problem."""
+    """Return the exit code of the first problem; FINE without a problem."""
     return found[0].code if found else FINE
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
-    """Return the problem that the user stopped a measurement. `after` is its progress: "3 of 8 cases"."""
+    """Return the problem that the user stopped a measurement after, for example, "3 of 8 cases"."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 
@@ -102,7 +100,7 @@ def _limit_endings(
 
 
 def failures_sentence(run: Run) -> str:
-    """Return a sentence on the failed operations of a run, which are more than its case allows."""
+    """Return a sentence on a run in which more operations failed than --max-failed allows."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return (
         f"{share} of the operations failed at {place(run.case)}: "
@@ -111,7 +109,7 @@ def failures_sentence(run: Run) -> str:
 
 
 def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield only the most severe problem of an A/B test, because the others follow from it."""
+    """Yield the most severe problem of an A/B test, from which the others follow."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)

@@ -1,4 +1,4 @@
-"""Formats of reports: functions from a report to a text, whose modules are imported when they are called."""
+"""Formats of reports: functions that return a text, imported at the first call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS = ("json", "txt", "md", "html", "xml")
-"""Formats that can hold the result of a study, such as a crash test. Others hold only figures of cases."""
+"""Formats that can hold the result of a study without cases, such as a crash test."""
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module of `show`. The first call imports the module."""
+    """Return a function that calls `name` of a module of `show`, imported at the first call."""
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -27,15 +27,12 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module, for a format that holds only figures of cases.
-
-    The function raises UsageError for the result of a study, such as a crash test.
-    """
+    """Return a function that calls `name` of a module; it raises UsageError for reports without cases."""
 
     def render(*reports: Report) -> str:
-        from sqlstress.analysis.study_parts import called
+        from sqlstress.analysis.study_parts import first_study_label
 
-        if (kind := called(tuple(report for report in reports if not report.runs))) is not None:
+        if (kind := first_study_label(tuple(report for report in reports if not report.runs))) is not None:
             formats = ", ".join(DOCUMENTS)
             raise UsageError(f"{form} holds the figures of cases, and {kind} has none: use {formats}.")
         return _lazy(module, name)(*reports)
@@ -69,18 +66,20 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Functions for `--output` of `check`, by suffix. Arguments: the result, "tps" or "p99", the allowed drop as
-a share."""
+"""Functions for `--output` of `check`, by suffix of the file.
+
+Arguments: the result, "tps" or "p99", the allowed drop as a share.
+"""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Functions, by format, from several reports and their names to a text."""
+"""Functions from several reports with their names to a text, by format."""
 
 SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second output file that some formats need: the ending of its name, and the function for its text."""
+"""Second output file of some formats: the ending of its name, and the function for its text."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

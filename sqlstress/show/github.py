@@ -27,21 +27,21 @@ from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE, PASS
 MOST = 10
 """Maximum number of errors, and of warnings, that GitHub shows for a step."""
 MAX_SUMMARY_BYTES = 1 << 20
-"""Size of a step's summary, in bytes, from which GitHub refuses the whole summary."""
+"""Size in bytes from which GitHub refuses a step's summary."""
 
 _TEXT = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
-    """Return the workflow commands for the problems of reports: at most MOST errors, then MOST warnings."""
+    """Return annotations for the problems of reports: at most MOST errors, then MOST warnings."""
     errors = list(chain.from_iterable(map(_errors, reports)))
     warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return the workflow commands for a check. `max_drop` is the allowed change, as a share."""
+    """Return annotations for a check against a baseline. `max_drop` is the allowed share."""
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
@@ -55,12 +55,12 @@ def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tupl
 
 
 def check_summary(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return the summary of a check in Markdown, or a short sentence if the summary is too large."""
+    """Return the summary of a check in Markdown, or a short sentence if GitHub would refuse it."""
     return _accepted(check_markdown(checked, metric, max_drop))
 
 
 def summary(*reports: Report) -> str:
-    """Return the summary of reports in Markdown, or a short sentence if the summary is too large."""
+    """Return the summary of reports in Markdown, or a short sentence if GitHub would refuse it."""
     return _accepted(report_markdown(*reports))
 
 
@@ -112,7 +112,7 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield at most MOST workflow commands of a `kind`, error or warning, for pairs of a title and a text."""
+    """Yield annotations of a `kind`, error or warning, for at most MOST pairs (title, text)."""
     if len(annotations) > MOST:
         annotations = [
             *annotations[: MOST - 1],

@@ -1,9 +1,4 @@
-"""Description of a measurement in a few sentences: host, load, library, durability, warnings.
-
-A group is the runs of a table. A condition is a setting that the runs share, such as the length of the
-window. A pass is one trial of each case in turn. A target stores the data (SQLite or a server), and a driver
-is a way to use it from Python.
-"""
+"""Description of a measurement in a few sentences: host, load, library, durability, warnings."""
 
 from __future__ import annotations
 
@@ -33,7 +28,7 @@ _OPTIONAL = ("fullfsync", "wal_autocheckpoint", "page_size", "cache_size", "mmap
 
 
 def origin(report: Report) -> str:
-    """Return a line on the origin of a report: version, time and system; the source of published figures."""
+    """Return a line on the origin of a report: version, time and system, or the published source."""
     host = report.environment.host
     system = f"{host.system} {host.release}".strip()
     facts = (system, host.machine, cores(host), report.environment.file_system.kind, host.python)
@@ -41,7 +36,7 @@ def origin(report: Report) -> str:
     if report.published is not None:
         system_text = f"System: {where}." if where else "The system is unknown."
         return f"Published figures, not measured or verified by sqlstress: {report.published}. {system_text}"
-    return f"sqlstress {report.tool_version}, {_minute(report.created)}: {where or 'system unknown'}"
+    return f"sqlstress {report.tool_version}, {_to_minute(report.created)}: {where or 'system unknown'}"
 
 
 def short_origin(report: Report) -> str:
@@ -52,16 +47,16 @@ def short_origin(report: Report) -> str:
 
 def when(report: Report) -> str:
     """Return the time of a measurement, to the minute; "published" for published figures."""
-    return _minute(report.created) if report.published is None else "published"
+    return _to_minute(report.created) if report.published is None else "published"
 
 
 def describe(what: str, group: Group, report: Report) -> str:
-    """Return a sentence on a group of runs: `what` (the work), then all conditions of the measurement."""
+    """Return a sentence: `what` (the work), then all settings that the table's cases share."""
     return f"{what}; {'; '.join(text for text, _ in _conditions(group, report))}."
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return two sentences on a group of runs: `what` with unusual conditions, and usual conditions or ""."""
+    """Return two sentences: `what` (the work) with unusual settings, and the usual settings or ""."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -71,18 +66,18 @@ def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
-    """Return sentences on the durability of commits, one for each combination of settings in the group."""
+    """Return sentences on the durability of commits, one for each combination of settings."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not experiment_of(group.case).opens_database:
         return ("Durability and lock waits depend on the program that opens the database.",)
     read_back = [(run, trial) for run in group.runs for trial in run.trials if trial.effective]
     durabilities = [_durability(group, run, trial, environment) for run, trial in read_back]
-    return tuple(dict.fromkeys(durabilities or (_requested(run) for run in group.runs)))
+    return tuple(dict.fromkeys(durabilities or (_requested_durability(run) for run in group.runs)))
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, with the target if the group has several."""
+    """Return a sentence on the durability of a trial's commits, with the target if there are several."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -99,7 +94,8 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
     """Return the warnings to show before the figures, without those that `findings` repeat."""
     repeated = {finding.code for finding in findings}
-    # A warning on a WAL bug does not apply if no trial used a WAL, as the settings that were read back show.
+    # A warning on a WAL bug does not apply if no trial used a WAL, according to the settings that were read
+    # back.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
     others = _other_sqlite(group.runs)
@@ -111,7 +107,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     ]
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # If a CPU quota stopped processes, a warning further down (from `disturbances`) has more details.
+        # If a CPU quota stopped processes, a later warning (from `disturbances`) has more details.
         is_repeated = warning.code == "cpu-quota" and group.met_quota
         if warning.serious and not (of_library and elsewhere) and not is_repeated:
             remark = " This is sqlstress's own SQLite; your program may use another."
@@ -128,7 +124,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return the observations of another SQLite than the driver's, if all trials made this observation."""
+    """Return observed SQLite libraries other than the driver's; empty unless in every trial."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -137,8 +133,8 @@ def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
     return [sightings[0] for sightings in found] if all(found) else []
 
 
-def _minute(created: str) -> str:
-    """Return an ISO 8601 time as text to the minute, with its time zone. Return other texts unchanged."""
+def _to_minute(created: str) -> str:
+    """Return an ISO 8601 time to the minute, with time zone; other texts unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -146,16 +142,16 @@ def _minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each condition that the runs share, with whether it is usual (brief formats omit it)."""
-    yield from ((text, False) for text in _window(group))
+    """Yield each setting that the table's cases share, and whether it is usual (left out if brief)."""
+    yield from ((text, False) for text in _window_conditions(group))
     case = group.case
     if (
         experiment_of(case).applies_settings
         and case.driver != UNKNOWN_DRIVER
         and not stores_nothing(case.driver)
     ):
-        yield from _waits(group)
-        yield from ((text, False) for text in _settings(group))
+        yield from _wait_conditions(group)
+        yield from ((text, False) for text in _setting_conditions(group))
     words = {"native": "native loop", "python": "Python loop"}
     loops = dict.fromkeys(experiment_of(run.case).loop_of(run.case) for run in group.runs)
     if loop_names := [words.get(loop, loop) for loop in loops if loop]:
@@ -166,8 +162,8 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
         yield (f"seed {seeds.pop()}" if len(seeds) == 1 else "seeds differ"), True
 
 
-def _window(group: Group) -> Iterator[str]:
-    """Yield the length of the measured window, the arrivals of operations, and the number of passes."""
+def _window_conditions(group: Group) -> Iterator[str]:
+    """Yield texts on the window's length, the arrivals of operations, and the number of trials."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -181,8 +177,8 @@ def _window(group: Group) -> Iterator[str]:
         yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
-def _waits(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield, for each target, a clause on the wait for a locked database, and whether this is usual."""
+def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
+    """Yield a clause on waits for a locked database (by target), and whether they are usual."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -191,8 +187,8 @@ def _waits(group: Group) -> Iterator[tuple[str, bool]]:
             yield f"{prefix}{policy_text}", policy_text == usual and not prefix
 
 
-def _settings(group: Group) -> Iterator[str]:
-    """Yield one text with all optional settings that the user set and all runs share; nothing without any."""
+def _setting_conditions(group: Group) -> Iterator[str]:
+    """Yield one text with the optional settings that all cases share; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -201,7 +197,7 @@ def _settings(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield texts on the drivers and their libraries; one for each arm (A and B) if the arms differ."""
+    """Yield the drivers and their libraries, for each variant of an A/B test if they differ."""
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(
@@ -216,7 +212,10 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
-    """Yield the drivers of some runs with their libraries; only servers if programs open the database."""
+    """Yield the drivers of some runs with their libraries.
+
+    If the user's programs open the database, yield only servers.
+    """
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):
         runs = [run for run in all_runs if run.case.driver == name]
@@ -239,8 +238,8 @@ def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterat
         yield f"driver {name}" + ("" if stores_nothing(name) else f", {library}")
 
 
-def _requested(run: Run) -> str:
-    """Return a sentence on the durability of a run whose effective settings were not read back."""
+def _requested_durability(run: Run) -> str:
+    """Return a sentence on the durability of a run whose settings were not read back."""
     case = run.case
     if others := _other_sqlite([run]):
         return f"Durability unknown: no connection of {others[0].what} was open at the end."

@@ -1,4 +1,4 @@
-"""A report as JSON, with its findings as data, so that no program has to parse sentences."""
+"""A report as JSON, with its findings as data, so that programs need not parse sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlstress.report import Report, to_json
 
 
 def report_json(report: Report) -> str:
-    """Return a report as JSON text, with its findings, which are computed from the figures."""
+    """Return a report as JSON text, with its findings."""
     findings = [
         {"code": finding.code, "facts": _plain(finding.facts), "text": finding.text}
         for finding in advise(report)
@@ -21,7 +21,7 @@ def report_json(report: Report) -> str:
 
 
 def _plain(fact: Any) -> Any:
-    """Return a fact in JSON's types. NaN and infinity become None; values of other types become text."""
+    """Return a value in JSON's types: None for NaN and infinity, text for other types."""
     if isinstance(fact, Mapping):
         return {str(name): _plain(value) for name, value in fact.items()}
     if is_dataclass(fact) and not isinstance(fact, type):

@@ -1,4 +1,4 @@
-"""A report as JUnit XML, for test runners. A test passes if its case was measured and its data is right."""
+"""A report as JUnit XML. A test passes if its case was measured and the data is right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Attribute of a suite with the number of tests with an outcome, by the XML element of the outcome."""
+"""Attribute of a suite that counts an outcome, by XML element of the outcome."""
 
 
 def report_junit(*reports: Report) -> str:
@@ -35,7 +35,7 @@ def report_junit(*reports: Report) -> str:
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
-    _count(suites)
+    _set_counts(suites)
     del suites.attrib["skipped"]  # by JUnit's schema, only a suite has this attribute
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
@@ -48,15 +48,15 @@ def _suite(report: Report) -> ElementTree.Element:
     for name, value in _properties(report):
         ElementTree.SubElement(properties, "property", name=name, value=brief(value))
     suite.extend(_tests(report))
-    _count(suite)
-    # Leave out the time zone (UTC), which the schema of JUnit does not allow.
+    _set_counts(suite)
+    # JUnit's schema does not allow a time zone (here UTC).
     with suppress(ValueError):
         suite.set("timestamp", datetime.fromisoformat(report.created).strftime("%Y-%m-%dT%H:%M:%S"))
     return suite
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each property of a suite: origin, command, libraries, warnings."""
+    """Yield the properties (name, value) of a suite: origin, command, libraries, warnings."""
     yield "measured", heading.origin(report)
     yield "command", " ".join(report.command)
     for build in report.environment.builds:
@@ -73,32 +73,32 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
         gate = _test("B against A", "ab")
         if report.ab.verdict != PASS:
             kind = "failure" if report.ab.verdict == FAIL else "skipped"
-            _outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab).text)
+            _set_outcome(gate, kind, report.ab.verdict, ab_conclusion(report, report.ab).text)
         yield gate
     if report.limit:
         limit = _test("highest rate", "limit", report.limit.seconds)
         text = " ".join(texts(limit_conclusion(report, report.limit)))
         if not is_complete(answer_of(report, report.limit)):
-            _outcome(limit, "skipped", "inconclusive", text)
+            _set_outcome(limit, "skipped", "inconclusive", text)
         ElementTree.SubElement(limit, "system-out").text = brief(text)
         yield limit
     for part in parts(report):
         test = _test(clean(part.name), part.suite, part.seconds)
         if part.verdict.status == WRONG:
-            _outcome(test, "failure", WRONG, part.verdict.finding.text)
+            _set_outcome(test, "failure", WRONG, part.verdict.finding.text)
         elif part.error:
-            _outcome(test, "error", "not-measured", part.error)
+            _set_outcome(test, "error", "not-measured", part.error)
         elif part.verdict.status in (UNPROVED, NO_ANSWER):
-            _outcome(test, "skipped", part.verdict.status, part.verdict.finding.text)
+            _set_outcome(test, "skipped", part.verdict.status, part.verdict.finding.text)
         yield test
     for finding in missing(report):
         left_out = _test("cases not measured", "")
-        _outcome(left_out, "skipped", "interrupted", finding.text)
+        _set_outcome(left_out, "skipped", "interrupted", finding.text)
         yield left_out
 
 
 def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.Element:
-    """Return a test that passed. `suite` is the last part of its class name; `seconds` is its duration."""
+    """Return a test that passed. `suite` ends the class name; `seconds` is the duration."""
     classname = f"sqlstress.{suite}" if suite else "sqlstress"
     time = "0" if seconds is None else f"{finite(seconds) or 0.0:.3f}"
     return ElementTree.Element("testcase", name=name, classname=classname, time=time)
@@ -110,16 +110,16 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     invalid = next((trial.error for trial in run.trials if trial.error), None)
     if verdict.status == "failed":
         examples = "; ".join(verdict.counterexamples) or "see the JSON report"
-        _outcome(test, "failure", "data-wrong", f"The data is wrong: {examples}")
+        _set_outcome(test, "failure", "data-wrong", f"The data is wrong: {examples}")
     elif error := run.error or invalid:
-        _outcome(test, "error", "not-measured", error)
+        _set_outcome(test, "error", "not-measured", error)
     elif run.failed_too_many:
-        _outcome(test, "failure", "given-up", failures_sentence(run))
+        _set_outcome(test, "failure", "given-up", failures_sentence(run))
     elif skipped := run.skipped or (None if run.trials else "No trial was made."):
-        _outcome(test, "skipped", "not-measured", skipped)
+        _set_outcome(test, "skipped", "not-measured", skipped)
     elif verdict.status == "unknown":
         notes = "; ".join(check.note for check in verdict.checks if check.status == "unknown")
-        _outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
+        _set_outcome(test, "skipped", "undecided", f"The data could not be verified: {notes}")
     presenter = presenter_of(run.case)
     rates = [rate for rate in map(finite, presenter.tracked_rates(run)) if rate is not None]
     unit = presenter.tracked_unit(run.case)
@@ -128,15 +128,15 @@ def _case(run: Run, name: str) -> ElementTree.Element:
     return test
 
 
-def _outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:
-    """Record that a test did not pass. `kind` is failure, error or skipped; `code` is the type of problem."""
+def _set_outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:
+    """Record a test's outcome: failure, error or skipped. `code` is the type of problem."""
     message = brief(text)
     outcome = ElementTree.SubElement(test, kind, message=message, type=code)
     outcome.text = message
 
 
-def _count(suites: ElementTree.Element) -> None:
-    """Set the attributes with the number of tests, the numbers by outcome, and the total time in seconds."""
+def _set_counts(suites: ElementTree.Element) -> None:
+    """Set the number of tests, the numbers by outcome, and the total time, as attributes."""
     tests = list(suites.iter("testcase"))
     suites.set("tests", str(len(tests)))
     for kind, attribute in _OUTCOMES.items():

@@ -1,6 +1,6 @@
 """A report as Markdown, for an issue, a wiki or the summary of a job on GitHub.
 
-Tables have all columns, unlike on a terminal. Strings of the report are escaped, so that they cannot add
+Tables have all columns, unlike on a terminal. Texts of the report are escaped, so that they cannot add
 markup.
 """
 
@@ -36,7 +36,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Return a text as one line of Markdown, without markup of its own."""
+    """Return a text as one line of Markdown, with escaped markup."""
     return _MARKUP.sub(r"\\\g<0>", escape(brief(text), quote=False))
 
 

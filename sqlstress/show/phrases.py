@@ -1,7 +1,6 @@
 """Print every sentence of the reports with sample facts: `python -m sqlstress.show.phrases`.
 
-A sentence is a function whose parameters are the facts of a finding. It is in `analysis.sentences`, or in the
-module `sentences` of an experiment.
+A sentence is a function in a module `sentences`. Its parameters are the facts of a finding.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of facts of type str, by name. Any other fact has its name, in capitals, as its value."""
+"""Sample values of sentences' text arguments, by name. The default is the name in capitals."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of other facts, by type."""
+"""Sample values of sentences' other arguments, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -46,7 +45,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("long-write", "activity"): ("waits", "computes"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""Values of the facts that select the wording, by (code of the sentence, name of the fact)."""
+"""Values of arguments that select the wording, by (code of the sentence, name)."""
 
 
 def sentences() -> dict[str, Sentence]:
@@ -62,7 +61,7 @@ def sentences() -> dict[str, Sentence]:
 
 
 def facts_of(sentence: Sentence) -> dict[str, Any]:
-    """Return a sample value for each fact (parameter) of a sentence function, by name."""
+    """Return a sample value for each parameter of a sentence function, by name."""
     facts = {name: _sample(name, kind) for name, kind in get_type_hints(sentence).items() if name != "return"}
     chosen = {
         name: CHOICES[code_of(sentence), name][0] for name in facts if (code_of(sentence), name) in CHOICES
@@ -71,7 +70,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample facts for each variant of a sentence: all facts, then without or with another fact."""
+    """Yield sample arguments of a sentence function: all, then variants with one omitted or changed."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -84,7 +83,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return an invented value for a fact with this name and this type."""
+    """Return an invented value for a parameter with this name and type."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:

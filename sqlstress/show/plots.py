@@ -4,7 +4,7 @@ Attributes have the names that plotly.js uses. Supported are traces of the types
 steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
 linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
 `whole` (ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace is a line, a
-set of marks or a set of bars. A view is one of the contents of a plot, among which the reader chooses.
+set of marks or a set of bars. The views of a plot are alternatives, among which the user chooses.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ COLOURS = 8
 MAX_LINES = 4
 """Maximum number of lines that readers can distinguish in one frame."""
 LOG_RATIO = 20
-"""Ratio of the largest figure to the smallest above which an axis is logarithmic."""
+"""Ratio of the largest to the smallest figure above which an axis is logarithmic."""
 _LONGEST = 48
 """Maximum length of a text in a plot, in characters."""
 
 Plain = dict[str, Any]
-"""Part of a plot, such as a trace or an axis, by attribute."""
+"""Part of a plot, such as a trace or an axis, as a dict of attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """View of a plot. The reader of the page chooses one of the plot's views."""
+    """One of the views of a plot, among which the user chooses."""
 
     label: str
-    """Label of the view in the plot's list of choices."""
+    """Label of the view in the list of choices."""
     data: list[Plain]
     """Traces: lines, marks or bars."""
     layout: Plain
@@ -51,7 +51,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Plot with one or more views."""
+    """Plot with one or more views, among which the user chooses."""
 
     title: str
     note: str
@@ -69,12 +69,12 @@ class Plot:
 
 
 def colour(place: int) -> str:
-    """Return the name of the colour of the item number `place`, from 0."""
+    """Return the name of the colour of item number `place`, from 0."""
     return f"--c{place % COLOURS + 1}"
 
 
 def name(words: str) -> str:
-    """Return a text for a plot in one short line, without placeholders of plotly.js such as "%{x}"."""
+    """Return a text as one short line, without placeholders of plotly.js such as "%{x}"."""
     return truncate(clean(words), _LONGEST).replace("%{", "% {")
 
 
@@ -87,7 +87,7 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute that draws each line in a frame of its own; {} if the lines fit one frame."""
+    """Return the attribute that draws each line in its own frame; {} if the lines fit one frame."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
@@ -98,28 +98,28 @@ def view_of(label: str, data: list[Plain], xaxis: Plain, yaxis: Plain) -> View:
 
 
 def axis(title: str, **more: Any) -> Plain:
-    """Return an axis with a title, and with the attributes of plotly.js in `more`."""
+    """Return an axis with a title, and further attributes of plotly.js (`more`)."""
     return {"title": {"text": title}, **more}
 
 
 def counts_axis(counts: Iterable[int]) -> Plain:
-    """Return an axis of numbers of processes. If `counts` has few different numbers, each has a tick."""
+    """Return an axis for numbers of processes. A few different numbers have a tick each."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
     return axis("processes", whole=True, **ticks)
 
 
 def scale(values: Sequence[float]) -> Plain:
-    """Return the attributes of an axis for these values: logarithmic for a wide range, else linear from 0."""
+    """Return the scale of an axis: logarithmic for a wide range of values, else linear from 0."""
     return {"type": "log"} if max(values) > LOG_RATIO * min(values) else {"rangemode": "tozero"}
 
 
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with marks, whose texts follow the template `hover`.
+    """Return a line with marks. `hover` is a template of texts, `place` the index of the colour.
 
-    If `more` has attributes of the stroke, the line has no marks. `place` is the index of the colour.
+    If `more` has attributes of the stroke, the line has no marks.
     """
     return {
         "type": "scatter",
@@ -155,7 +155,7 @@ def marks(
 
 
 Figure = Callable[[int, int], float | None]
-"""Function from the indices of a row and a report to a figure; None if the figure is missing."""
+"""Function that returns a figure from the indices of a row and a report; None if missing."""
 
 
 def bar_plots(
@@ -164,11 +164,11 @@ def bar_plots(
     bar: Callable[[Case], tuple[str, Hashable]],
     bar_name: Callable[[Case], str],
 ) -> Iterator[Plot]:
-    """Yield a plot of the rates as bars, with views of absolute and of relative rates.
+    """Yield a plot of rates as bars, with views of absolute and of relative rates.
 
-    In each report, a relative rate is divided by the rate of the first case that all reports have. `names`
-    has a label for each report. `bar` returns the title of a case's view, and the key of its bar.
-    `bar_name` returns the name of the bar.
+    A relative rate is divided by the report's rate of the first case that all reports have. `names` has a
+    label for each report. `bar` returns the title of a case's view and the key of its bar. `bar_name` returns
+    the name of the bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -181,19 +181,19 @@ def bar_plots(
         rows = list(keyed.values())
         what = f"{title}: {rate_units_of(compared.table.parts[0].case)} per second".removeprefix(": ")
         cases = [name(row_name(compared, row, bar_name)) for row in rows]
-        views.append(_bars(names, what, cases, rows, compared.rate))
+        views.append(_bars_view(names, what, cases, rows, compared.rate))
         base = next((row for row in rows if all(compared.rate(row, place) for place in places)), None)
         if base is not None and len(rows) > 1:
             label = f"{what}, own {bar_name(compared.table.case(base))} = 1"
-            views.append(_bars(names, label, cases, rows, _over(compared, base)))
+            views.append(_bars_view(names, label, cases, rows, _relative_rate(compared, base)))
     if views:
         note = "Relative to a case of the same report, figures are comparable even if rates are not."
         first = int(len(views) > 1 and any(map(compared.reasons, places)))
         yield Plot("Case by case", note, tuple(views), first, wide=True)
 
 
-def _over(compared: ComparedTable, base: int) -> Figure:
-    """Return a function: the rate of a case divided by the rate of case `base`, in one report."""
+def _relative_rate(compared: ComparedTable, base: int) -> Figure:
+    """Return a function: a report's rate of a case / the report's rate of case `base`."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -202,10 +202,10 @@ def _over(compared: ComparedTable, base: int) -> Figure:
     return figure
 
 
-def _bars(
+def _bars_view(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return a view with horizontal bars, which leave room for long names. The first case is at the top."""
+    """Return a view with horizontal bars (room for long names), the first case at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -228,7 +228,7 @@ def _bars(
 
 
 def row_name(compared: ComparedTable, row: int, bar_name: Callable[[Case], str]) -> str:
-    """Return the name of a row's case, with the number of processes if that number differs between cases."""
+    """Return the name of a row's case, with the number of processes if it differs between cases."""
     counts = {run.case.concurrency for part in compared.table.parts for run in part.measured()}
     case = compared.table.case(row)
     processes = f", {case.concurrency} proc." if len(counts - {0}) > 1 else ""
@@ -239,10 +239,12 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield a plot of the throughput by number of processes: absolute, and relative to one process."""
+    """Yield a plot of throughput by number of processes: absolute, and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
-        view for label, figure in figures.items() if (view := _lines(compared, names, label, figure)).data
+        view
+        for label, figure in figures.items()
+        if (view := _lines_view(compared, names, label, figure)).data
     ]
     if views:
         barred = any(map(compared.reasons, range(len(compared.table.parts))))
@@ -250,8 +252,8 @@ def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
         yield Plot("Throughput", note, tuple(views), len(views) - 1 if barred else 0, wide=True)
 
 
-def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
-    """Return a view of a figure by number of processes, with a line for each report and number of buckets."""
+def _lines_view(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
+    """Return a view of a figure by processes: a line for each report and number of buckets."""
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -270,7 +272,7 @@ def _lines(compared: ComparedTable, names: Sequence[str], label: str, figure: Fi
 
 
 Percentile = Callable[[Latency], float | None]
-"""Function from latencies to a percentile in ns; None if it is unknown."""
+"""Function that returns a percentile of latencies, in ns; None if unknown."""
 PERCENTILES: dict[str, Percentile] = {
     "p50": lambda latency: latency.p50_ns,
     "p90": lambda latency: latency.p90_ns,
@@ -278,7 +280,7 @@ PERCENTILES: dict[str, Percentile] = {
     "p99.9": lambda latency: latency.p999_ns,
     "max": lambda latency: latency.max_ns if latency.count else None,
 }
-"""Functions that return percentiles, by the percentile's name."""
+"""Functions that return percentiles, by name of the percentile."""
 
 
 def latency_lines(
@@ -304,15 +306,15 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of low bits of a bucket index that are dropped. That leaves eight steps per power of two."""
+"""Number of dropped low bits of a histogram index. That leaves eight steps per power of two."""
 _BUCKETS = 0x7F80
-"""Index of the first bucket whose latencies would be infinite."""
+"""Index of the first histogram bucket above all finite 32-bit floats."""
 
 
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot with a view for each case: the histograms of its latencies. Nothing without latencies."""
+    """Yield a plot with a histogram of latencies for each case; nothing without latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),
@@ -333,7 +335,7 @@ def distributions(
 
 
 def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
-    """Return the outline of a histogram, in % of all operations; None if there are no operations."""
+    """Return the outline of a histogram, in % of all operations; None without operations."""
     coarse: Counter[int] = Counter()
     for index, count in latency.buckets:
         if 0 <= index < _BUCKETS and count > 0:

@@ -1,4 +1,4 @@
-"""Sections of a report or comparison, as blocks (paragraphs, tables, lists). Each format draws the blocks."""
+"""Sections of a report or comparison, as blocks (paragraphs, tables) that each format draws."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from sqlstress.show.study_view import ab_blocks, check_blocks, limit_blocks
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Section of the presentation of a report."""
+    """Section of a shown report: blocks such as paragraphs and tables."""
 
     blocks: tuple[Block, ...]
     group: Group | None = None
-    """Group that the section shows; None if the section concerns the whole report."""
+    """Runs of the section's table; None if the section concerns the whole report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Functions that make pages in a format whose pages are drawn block by block, such as Markdown."""
+    """Functions that make pages in a format, such as Markdown, from blocks."""
 
     drawn: Callable[[Block], str]
-    """Function that returns a block as text in the format; "" if the format leaves the block out."""
+    """Function that returns a block as text; "" if the format leaves the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function that returns the last text of a page from its blocks, such as a hint at omitted blocks."""
+    """Function that returns the last text of a page, such as a hint at omitted blocks."""
 
     def report(self, *reports: Report) -> str:
         """Return reports as text: each with its conditions, tables and findings."""
@@ -55,11 +55,11 @@ class Pages:
         )
 
     def comparison(self, comparison: Comparison) -> str:
-        """Return reports side by side as text: their differences, the tables, and the findings."""
+        """Return a comparison of reports as text: their differences, the tables, and the findings."""
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return a check against a baseline as text. `metric` and `max_drop` (a share) are its options."""
+        """Return a check against a baseline as text. `metric`: "tps" or "p99"; `max_drop`: a share."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -69,7 +69,7 @@ class Pages:
 
 
 def report_sections(report: Report) -> Iterator[Section]:
-    """Yield the sections of a report. The first section is its origin: version, time and system."""
+    """Yield the sections of a report. The first is its origin: version, time and system."""
     is_sweep = not (report.ab or report.limit or report.results)
     yield Section((Paragraph((heading.short_origin if is_sweep else heading.origin)(report)),))
     if report.ab is not None:
@@ -88,15 +88,18 @@ def report_sections(report: Report) -> Iterator[Section]:
         return
     warned: set[str] = set()
     for group in merge_groups(group_runs(report.runs)):
-        yield Section(tuple(_group(group, report, warned)), group)
+        yield Section(tuple(_group_blocks(group, report, warned)), group)
     closing = [finding.text for finding in missing(report)]
     closing += ["Nothing was measured."] * (not report.runs)
     if closing:
         yield Section(tuple(map(Paragraph, closing)))
 
 
-def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks on a group of runs. Add new warnings to `warned`, and leave out the others."""
+def _group_blocks(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
+    """Yield the blocks on a table of runs.
+
+    Warnings in `warned` are left out. The shown warnings are added to `warned`.
+    """
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
     warnings = [text for text in heading.warnings(group, environment, findings) if text not in warned]
@@ -113,31 +116,31 @@ def _group(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
 LONGEST = 120
 """Maximum length of a headline, in characters."""
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
-"""End of a sentence."""
+"""Pattern of the end of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Positions at which a sentence can be cut, outside of brackets."""
+"""Pattern of positions at which a sentence can be cut, outside of brackets."""
 
 
 def headline(sections: Iterable[Section]) -> str:
     """Return the headline of a report: the first sentence on wrong data, if any.
 
-    Else return the first sentence of the verdict, the findings or the description, in this order.
+    Else the first sentence of the verdict, the findings or the description, in this order.
     """
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
     statements += [text for block in blocks if isinstance(block, Bullets) for text in block.texts]
     wrong = [text for text in statements if text.startswith(FAILED)]
-    return title_of(next(chain(wrong, statements, _texts(blocks))))
+    return title_of(next(chain(wrong, statements, _paragraph_texts(blocks))))
 
 
 def comparison_headline(comparison: Comparison) -> str:
     """Return the headline of a comparison: the first sentence of its findings, or of its heading."""
     findings = [text for table in comparison_tables(comparison) for text in table.findings.texts]
-    return title_of(next(chain(findings, _texts(comparison_heading(comparison)))))
+    return title_of(next(chain(findings, _paragraph_texts(comparison_heading(comparison)))))
 
 
-def _texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of all paragraphs, then "Nothing was measured.", so that there is always a text."""
+def _paragraph_texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """Yield the texts of all paragraphs, then "Nothing was measured." (so there is always a text)."""
     for block in blocks:
         match block:
             case Lines():
@@ -148,7 +151,7 @@ def _texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the first sentence of a text. If it is longer than LONGEST, it is cut after a clause."""
+    """Return the first sentence of a text. Above LONGEST characters, it is cut after a clause."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence

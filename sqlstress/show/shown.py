@@ -1,9 +1,8 @@
-"""Base classes of presenters, with default tables, findings and plots.
+"""Base classes of presenters: objects that show the results of an experiment.
 
-A presenter shows the results of one experiment. A group is the runs of a table; it may be split into parts,
-each with the runs of one value of an option. A topic is a function that yields the findings on one subject
-for a group. A study is an experiment that itself decides what is measured, such as a crash test. A spec is
-the options that only one experiment has.
+A group is the runs of a table; it may be split into parts, each with one value of an option. A topic is a
+function that yields the findings on one subject for a group. A study is an experiment that decides itself
+what to measure, such as a crash test. A spec is the options that only one experiment has.
 """
 
 from __future__ import annotations
@@ -67,13 +66,13 @@ LOCKED = "the database was locked"
 LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
 SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
-"""Topics that yield findings for a whole group, not for each of its parts."""
+"""Functions that yield findings for a whole table, not for each value of an option."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic on each part of a group: the runs with one value of an option.
+    """Yield the findings of a topic for each value of the option that the table compares.
 
-    If only some parts have a finding, it is labelled with their values.
+    A finding is labelled with the values that it applies to, unless it applies to all.
     """
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
@@ -85,17 +84,16 @@ def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
 
 
 class Presenter:
-    """Object that shows the results of an experiment. A subclass overrides the methods that differ."""
+    """Object that shows the results of an experiment. Subclasses override the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield the findings on a group, in order, except for findings on wrong and missing data.
-    """
+    """Functions that yield findings on a group, in order, except for wrong and missing data."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures that comparisons of reports show, unless columns of the experiment's table declare figures."""
+    """Figures that comparisons of reports show by default."""
     proves: ClassVar[str] = NOTHING_LOST
-    """Fact that the checks of a run's data prove, as a clause."""
+    """Fact that the checks of the data prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports for which a comparison of 80 columns has room, in addition to the first report."""
+    """Number of reports that fit next to the first report, in a comparison of 80 columns."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -116,7 +114,7 @@ class Presenter:
         return False
 
     def activity(self, group: Group) -> str:
-        """Return the activity of the processes as text, which begins a sentence."""
+        """Return a text on the work of the worker processes, as the beginning of a sentence."""
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
@@ -124,11 +122,11 @@ class Presenter:
         return common_blocks(group)
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
-        """Return the columns of the table of a group. The CSV file and comparisons use them, too."""
+        """Return the columns of a group's table, which the CSV file and comparisons use, too."""
         return ()
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of a second table of a group. The CSV file has them, too."""
+        """Return the columns of a group's second table, which the CSV file has, too."""
         return ()
 
     def comparison_figures(self, group: Group) -> FigureGroups:
@@ -136,12 +134,12 @@ class Presenter:
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings on a group of runs, from all `topics` of this presenter."""
+        """Yield the findings on a group, from all `topics`."""
         for topic in self.topics:
             yield from topic(group) if topic in WHOLE_GROUP_TOPICS else by_part(topic, group)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield the plots of a group: throughput and latency, unless the experiment overrides this method."""
+        """Yield the plots of a group: by default, throughput and latency."""
         if group.case.rate:
             yield from at_a_rate.plots(group)
             yield from sweep_plots.over_time(group)
@@ -158,15 +156,15 @@ class Presenter:
         return None
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
-        """Yield the rate of each valid trial, per second. Benchmark trackers store these rates."""
+        """Yield the rate per second of each valid trial, for benchmark trackers."""
         return (trial.tps for trial in run.valid)
 
     def tracked_unit(self, case: Case) -> str:
-        """Return the unit that `tracked_rates` counts, in the plural."""
+        """Return the unit of `tracked_rates` in the plural, such as "transactions"."""
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, a text with its values of the load options in which the cases differ."""
+        """Return, for each case, the load options in which the cases differ, as text."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -174,20 +172,20 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of the view (of a bar plot) that shows a case, and the key of the case's bar."""
+        """Return the title of the view that shows a case in a bar plot, and the key of the case's bar."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
-        """Return the name of the bar of a case, without the number of processes."""
+        """Return the name of a case's bar, without the number of processes."""
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        """Return the CSV columns of this experiment, by name: the fields of the specs of `runs`."""
+        """Return the CSV columns that only this experiment has, by name."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = experiment_of(run.case).key or run.case.workload
             for field in fields(run.case.spec):
-                columns.setdefault(f"{key}_{field.name}", _field(type(run.case.spec), field.name))
+                columns.setdefault(f"{key}_{field.name}", _spec_field(type(run.case.spec), field.name))
         return columns
 
 
@@ -197,7 +195,7 @@ def presenter_of(case: Case) -> Presenter:
 
 
 class LoadShown(Presenter):
-    """Presenter of an experiment whose load is a closed loop, or an open loop at a fixed rate."""
+    """Presenter of an experiment with a load: a closed loop, or an open loop at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
     """Column of failed operations, for the table of cases at a fixed rate."""
@@ -218,22 +216,22 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield the table of targets side by side, if there are several, and the table of cases."""
+        """Yield a table of targets (such as SQLite), if there are several, and a table of cases."""
         yield from case_table.blocks(group)
         yield from self.table(group)
 
     def table(self, group: Group) -> Iterator[Block]:
-        """Yield a table of a group of runs, with the columns from the method `columns`, and its legend."""
+        """Yield the table of cases, with the columns from `columns`, and its legend."""
         table = table_of(rows_of(group), self.columns(group))
         yield table
         yield Legend(table)
 
     def more_blocks(self, group: Group) -> Iterator[Block]:
-        """Yield the blocks below the table of a group; none by default."""
+        """Yield the blocks below the table of cases; none by default."""
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return the fact that the checks of the data prove, as a clause of the legend."""
+        """Return the fact that the data checks prove, as a clause of the legend."""
         return NOTHING_LOST
 
     def rate(self, run: Run) -> float | None:
@@ -254,7 +252,7 @@ class ResultShown(Presenter, Generic[R]):
         return iter(())
 
     def tiles(self, result: R) -> Iterator[Tile]:
-        """Yield the tiles of the result: the main figures at the top of an HTML page."""
+        """Yield the main figures for the top of an HTML page."""
         raise NotImplementedError
 
     def progress(self, result: R) -> str:
@@ -263,12 +261,12 @@ class ResultShown(Presenter, Generic[R]):
 
 
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
-    """Return the results of a report's studies, each with its presenter."""
+    """Return the results of a report's studies, each with the presenter that shows it."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name. `holder_of` returns a run's dataclass of options."""
+    """Return the CSV columns of options, by name. `holder_of` returns a run's options."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -286,20 +284,17 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
     }
 
 
-def _field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return a function from a run to the field `name` of its spec.
-
-    The function returns None if the spec is not of the type `kind`.
-    """
+def _spec_field(kind: type, name: str) -> Callable[[Run], Value]:
+    """Return a function from a run to the field `name` of its spec; None for other types."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
-"""Main figure at the top of an HTML page: figure, name, and status (ok, failed, unknown or "")."""
+"""Main figure at the top of an HTML page: figure, name, status (ok, failed, unknown or "")."""
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict. `what` is its name, and `proved` its text if the data is right."""
+    """Return the tile of a verdict. `what` is the name, `proved` the text for right data."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

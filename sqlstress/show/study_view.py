@@ -1,9 +1,8 @@
-"""Presentation of A/B tests, of checks against a baseline, and of searches for the highest rate.
+"""Presentation of A/B tests, checks against a baseline, and searches for the highest rate.
 
-An A/B test compares two arms (variants), A and B. A pair is a window of A and a window of B, one after the
-other. A look is an interim result of the test. `metric` is "tps" or "p99", and `max_drop` is the allowed
-change for the worse, as a share. A promise is a set of upper bounds of latency, and a window is a measurement
-at one rate. A run is all trials of a case, and a group is the runs of a table.
+An A/B test compares the variants (arms) A and B. A pair is a window of A and the next window of B. A look is
+an interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the worse, as a share.
+A promise is a set of latency limits, and a window is a measurement at one rate.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from sqlstress.analysis.highest_rate import (
     SHARES,
     TriedRate,
     answer_of,
-    broken,
-    enough,
+    faults_of,
     latency_at,
+    min_operations,
     promise_clause,
     skip_reason,
     tried_rates,
@@ -37,7 +36,7 @@ from sqlstress.analysis.wording import possible_change as possible
 from sqlstress.experiment import experiment_of
 from sqlstress.report import AbTest, LimitSearch, Look, Promise, Report, Run, Trial
 from sqlstress.show import heading
-from sqlstress.show.at_a_rate import harness
+from sqlstress.show.at_a_rate import late_findings
 from sqlstress.show.blocks import (
     BUCKETS_COLUMN,
     DUE_PER_S,
@@ -64,14 +63,14 @@ from sqlstress.statistics.sequential import FAIL, PASS, tolerance
 from sqlstress.statistics.units import NS_PER_MS, digits, finite, plural, rounded
 
 
-def _study(
+def _study_blocks(
     description: Iterable[str],
     figures: Iterable[Block],
     verdict: str,
     report: Report,
     findings: Iterable[Finding],
 ) -> Iterator[Block]:
-    """Yield the blocks of a study: its description, the figures, the verdict, and other findings."""
+    """Yield the blocks of a study: description, figures, verdict, and other findings."""
     if report.runs:
         yield Lines(tuple(description))
     yield from figures
@@ -82,13 +81,13 @@ def _study(
         yield Bullets(tuple(notes))
 
 
-def _cell(value: float | None, metric: str) -> str:
+def _metric_cell(value: float | None, metric: str) -> str:
     """Return a figure as a table cell: a p99 (in ns) as ms, or a TPS; a dash for None."""
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
-def _change(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return table cells for a ratio and the ends of its interval, as changes: 1.05 → "+5%"."""
+def _change_cells(ratio: float, *ends: float | None) -> tuple[str, ...]:
+    """Return cells for a ratio and the ends of its interval, as changes: 1.05 → "+5%"."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
@@ -97,8 +96,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     findings: list[Finding] = []
     for group in groups:
         findings += (*wrong_data_findings(group), *failures(group))
-        # Operations that fail at once affect no figure, as they take no time. So a finding reports them.
-        # If too many failed, the verdict reports them instead.
+        # Operations that fail at once take no time, so they affect no figure. A finding reports them, unless
+        # the verdict reports that too many failed.
         run = max(group.runs, key=Run.failed_share)
         if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).failure_reason(run)
@@ -112,12 +111,14 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
             "on one side of the limit."
         )
         figures = (_ab_table(pairs), Note(legend))
-    description = _arms(report, test, groups[0], tuple(findings)) if groups else ()
-    yield from _study(description, figures, ab.conclusion(report, test).text, report, findings)
+    description = _arm_sentences(report, test, groups[0], tuple(findings)) if groups else ()
+    yield from _study_blocks(description, figures, ab.conclusion(report, test).text, report, findings)
 
 
-def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    """Yield the sentences that describe the test, each arm, the differences of the arms, and warnings."""
+def _arm_sentences(
+    report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]
+) -> Iterator[str]:
+    """Yield sentences on the test, the variants A and B, their differences, and warnings."""
     yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
@@ -140,7 +141,7 @@ def _arms(report: Report, test: AbTest, first: Group, findings: tuple[Finding, .
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table of an A/B test with a row for each case, and a last row for the mean of all cases."""
+    """Return the table of an A/B test: a row for each case, then a row for the mean."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -163,32 +164,32 @@ def _ab_table(pairs: Pairs) -> Table:
                     whole_cell(value_a) if value_a == value_b else MISSING
                     for value_a, value_b in (*layouts, (a.case.concurrency, b.case.concurrency))
                 ),
-                *(_cell(_middle(run, test.metric), test.metric) for run in (a, b)),
-                *_estimate(look),
+                *(_metric_cell(_median_figure(run, test.metric), test.metric) for run in (a, b)),
+                *_estimate_cells(look),
             )
         )
     if len(rows) > 1:
-        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate(pairs.together())))
+        rows.append(("all", *(MISSING,) * (len(columns) - 5), *_estimate_cells(pairs.together())))
     return Table(columns, tuple(rows))
 
 
-def _middle(run: Run, metric: str) -> float | None:
-    """Return the median TPS of a run, or its median p99 in ns; None if it has no figures."""
+def _median_figure(run: Run, metric: str) -> float | None:
+    """Return the median TPS of a run, or its median p99 in ns; None without figures."""
     values = [value for trial in run.valid if (value := finite(ab.figure(trial, metric)))]
     return median(values) if values else None
 
 
-def _estimate(look: Look) -> tuple[str, ...]:
-    """Return the table cells of a look (interim result): number of pairs, change, and its interval."""
-    return whole_cell(look.pairs), *_change(look.ratio, *(possible_ratios(look) or (None, None)))
+def _estimate_cells(look: Look) -> tuple[str, ...]:
+    """Return cells for an interim result: number of pairs, change, interval of the change."""
+    return whole_cell(look.pairs), *_change_cells(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
 ESTIMATE_OFFSET = 0.4
-"""Horizontal distance of an estimate from the last of its pairs, in pairs, so that both are visible."""
+"""Distance of an estimate from its last pair on the axis of pairs, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look."""
+    """Yield the plot of an A/B test: the ratio B/A of each pair of windows, and interim estimates."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -202,7 +203,7 @@ def ab_plots(report: Report) -> Iterator[Plot]:
     if not data:
         return
     if test.looks:
-        data.append(_estimates(test.looks))
+        data.append(_estimates_trace(test.looks))
     allowed = exp(sign * tolerance(test.metric, test.max_drop))
     shown = [1.0, allowed, *(ratio for trace in data for ratio in trace["y"])]
     layout = {
@@ -230,8 +231,8 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
     return axis(title, type="log", tickvals=ticks)
 
 
-def _estimates(looks: tuple[Look, ...]) -> Plain:
-    """Return the trace of the estimates at the looks of a test, with their intervals."""
+def _estimates_trace(looks: tuple[Look, ...]) -> Plain:
+    """Return the marks of the estimates at the looks (interim results), with their intervals."""
     shown_looks = [look for look in looks if finite(look.ratio) is not None]
     ends = []
     for look in shown_looks:
@@ -280,9 +281,9 @@ def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterat
         rows = (
             (
                 case.name,
-                _cell(case.base, metric),
-                _cell(case.now, metric),
-                *_change(case.ratio, case.low, case.high),
+                _metric_cell(case.base, metric),
+                _metric_cell(case.now, metric),
+                *_change_cells(case.ratio, case.low, case.high),
             )
             for case in checked.cases
         )
@@ -301,12 +302,12 @@ def check_blocks(checked: BaselineCheck, metric: str, max_drop: float) -> Iterat
 
 
 def left_out(checked: BaselineCheck) -> str:
-    """Return a sentence with the number of the baseline's cases that the checked report lacks."""
+    """Return a sentence on the number of the baseline's cases that the checked report lacks."""
     return f"Cases of the baseline that were not measured again: {checked.left_out}."
 
 
 def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
-    """Return sentences on the verdict of a check, the reason for the verdict, and the next step."""
+    """Return sentences on the verdict of a check, its reason, and the next step."""
     if checked.failed is not None:
         return f"FAIL: {checked.failed}."
     if checked.wrong is not None or checked.ratio is None:
@@ -339,18 +340,18 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
-    """Return a bound of a ratio as a change, such as "+5%"; a dash if the bound is unknown."""
+    """Return a bound of a ratio as a change, such as "+5%"; a dash if unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Text of a table cell for each verdict on a rate: whether it holds the promise."""
+"""Text of a table cell by verdict: whether a rate keeps the promised latencies."""
 _LONGEST = 30
-"""Maximum length of the cell with the reasons of broken promises, in characters."""
+"""Maximum length of the cell with reasons of broken promises, in characters."""
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    # Windows are longer at low rates. Set one length, so that the runs share a table.
+    # Windows are longer at low rates. One length for all lets the runs share a table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -359,7 +360,7 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
     findings = tuple(
         finding
         for group in groups
-        for topic in (wrong_data_findings, failures, partial_proofs, harness)
+        for topic in (wrong_data_findings, failures, partial_proofs, late_findings)
         for finding in topic(group)
     )
     rates = tried_rates(report, search)
@@ -370,14 +371,16 @@ def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
             "from the due time of an operation; verdict: of the answer below, open = too near the limit."
         )
         figures = (_rates_table(report, search), Note(legend))
-    description = _search(report, search, groups[-1], findings) if groups else ()
-    yield from _study(
+    description = _search_sentences(report, search, groups[-1], findings) if groups else ()
+    yield from _study_blocks(
         description, figures, " ".join(texts(highest_rate.conclusion(report, search))), report, findings
     )
 
 
-def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]) -> Iterator[str]:
-    """Yield the sentences that describe a search, and its warnings. `last` is the group of tried rates."""
+def _search_sentences(
+    report: Report, search: LimitSearch, last: Group, findings: tuple[Finding, ...]
+) -> Iterator[str]:
+    """Yield sentences on a search, and its warnings. `last` has the runs at the tried rates."""
     what = presenter_of(last.case).activity(last)
     yield heading.describe(
         f"Search for the highest rate with {promise_clause(search.promise)}. {what}", last, report
@@ -387,19 +390,19 @@ def _search(report: Report, search: LimitSearch, last: Group, findings: tuple[Fi
     if closed:
         reached = rounded(closed.median_tps() or 0.0)
         yield f"In a closed loop the same processes reached {reached} {last.unit} per second."
-    yield from _checkpoints(report, search)
+    yield from _checkpoint_sentences(report, search)
     yield from heading.warnings(last, report.environment, findings)
 
 
-def _checkpoints(report: Report, search: LimitSearch) -> Iterator[str]:
+def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
     """Yield a sentence on the number of checkpoints in a window.
 
-    A window without a checkpoint would miss the operations that checkpoints delay.
+    A window without a checkpoint misses the operations that checkpoints delay.
     """
     answer, rates = answer_of(report, search), tried_rates(report, search)
     near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
     longer = "use a longer --duration."
-    if any(_may_contain_checkpoints(attempt.run) for attempt in near):
+    if any(_are_checkpoints_unknown(attempt.run) for attempt in near):
         yield f"The number of checkpoints in a window is unknown for this load: if it may be none, {longer}"
     counts = [count for attempt in near if (count := _min_checkpoints(attempt.run)) is not None]
     if counts and min(counts) < 1:
@@ -421,8 +424,8 @@ def _min_checkpoints(run: Run) -> float | None:
     return min(counts, default=None)
 
 
-def _may_contain_checkpoints(run: Run) -> bool:
-    """Return whether a run writes to a WAL, but its checkpoints are unknown for lack of a commit count."""
+def _are_checkpoints_unknown(run: Run) -> bool:
+    """Return whether a run writes to a WAL, but its number of checkpoints is unknown."""
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
@@ -448,25 +451,25 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return the median over the windows of a percentile, in ms; None for too few operations."""
+    """Return a percentile in ms (median of the windows); None for too few operations."""
     ns = attempt.typical(name)
-    return None if ns is None or attempt.fewest < enough([name]) else ms_cell(ns)
+    return None if ns is None or attempt.fewest < min_operations([name]) else ms_cell(ns)
 
 
 def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
-    """Return a text on exceeded bounds and on reasons why windows were not judged, most frequent first."""
-    kinds = Counter(kind for trial in attempt.run.valid for kind in _reasons(trial, search.promise))
+    """Return the limits that windows exceeded, and reasons why windows were not judged, as text."""
+    kinds = Counter(kind for trial in attempt.run.valid for kind in _window_faults(trial, search.promise))
     return shortened(", ".join(kind for kind, _ in kinds.most_common()), _LONGEST)
 
 
-def _reasons(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the bounds of the promise that a window exceeded, or the reason why it was not judged."""
+def _window_faults(trial: Trial, promise: Promise) -> tuple[str, ...]:
+    """Return the limits that a window exceeded, or the reason why the window was not judged."""
     reason = skip_reason(trial, promise)
-    return (reason,) if reason else broken(trial, promise)
+    return (reason,) if reason else faults_of(trial, promise)
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of a search's windows by rate, with a view for each bound of the promise."""
+    """Yield the plot of a search's windows by rate, with a view for each promised latency."""
     if report.limit is None:
         return
     views = []
@@ -476,7 +479,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
             "yaxis": axis(f"{bound}, ms", type="log"),
             "shapes": [level(bound_ms, "--bad")] if (bound_ms := finite(bound_s * 1000)) else [],
         }
-        if data := list(_windows(report, report.limit, bound)):
+        if data := list(_window_marks(report, report.limit, bound)):
             views.append(View(bound, data, layout))
     if views:
         note = (
@@ -486,16 +489,13 @@ def limit_plots(report: Report) -> Iterator[Plot]:
         yield Plot("Windows tried", note, tuple(views), wide=True)
 
 
-def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield two sets of marks: windows that kept the promise, and windows that broke it.
-
-    `bound` is the shown figure: a percentile or "max".
-    """
+def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
+    """Yield marks at the latency `bound`: windows that kept the promised latencies, then others."""
     windows = [
-        (not broken(trial, search.promise), attempt.rate, ms)
+        (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
         for trial in attempt.run.valid
-        if (ms := _in_ms(trial, bound))
+        if (ms := _latency_ms(trial, bound))
     ]
     for label, wanted, shade in (("kept it", True, "--good"), ("broke it", False, "--bad")):
         points = [(rate, ms) for kept, rate, ms in windows if kept == wanted]
@@ -505,7 +505,7 @@ def _windows(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]
             yield marks(label, rates, times, hover, texts, color=shade, size=9, opacity=0.7)
 
 
-def _in_ms(trial: Trial, bound: str) -> float | None:
+def _latency_ms(trial: Trial, bound: str) -> float | None:
     """Return a percentile or "max" of a window's latencies, in ms; None without latencies."""
     latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
     return latency_ns / NS_PER_MS if latency_ns else None

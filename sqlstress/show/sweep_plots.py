@@ -1,9 +1,8 @@
-"""Plots of throughput and latency for a group of cases that differ in the numbers of processes and of files.
+"""Plots of throughput and latency for cases with different numbers of processes and files.
 
-A layout is a number of files (buckets). A group may be split into parts by the values of one option,
-`group.setting`. Then each value has a line over the numbers of processes, or a bar if this number is
-constant. A run is all trials of a case. A view is one of the contents of a plot, among which the reader
-chooses.
+A layout is a number of files (buckets). A group (runs of a table) may be split into parts by the values of
+one option, `group.setting`. If so, each value has a line over the numbers of processes, or a bar if this
+number is constant. The views of a plot are alternatives, among which the user chooses.
 """
 
 from __future__ import annotations
@@ -37,31 +36,28 @@ from sqlstress.statistics.units import finite
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield the plots of a group of runs. Plots without figures are left out."""
+    """Yield the plots of a group. Plots without figures are left out."""
     if not group.parts:
         for draw in (throughput, shares, percentiles, histogram, over_time):
             yield from draw(group)
         return
     yield from throughput_by_value(group)
-    yield from _one_by_one(shares, group) if _sweeps(group) else _shares_by_value(group)
+    yield from _view_per_value(shares, group) if _processes_vary(group) else _shares_by_value(group)
     yield from percentiles(group)
-    yield from _one_by_one(histogram, group)
-    if _sweeps(group):
-        yield from _one_by_one(over_time, group)
+    yield from _view_per_value(histogram, group)
+    if _processes_vary(group):
+        yield from _view_per_value(over_time, group)
     else:
         yield from over_time(group, lambda run: name(group.value(run.case)))
 
 
-def _sweeps(group: Group) -> bool:
+def _processes_vary(group: Group) -> bool:
     """Return whether the cases of a group differ in the number of processes."""
     return len({run.case.concurrency for run in group.runs}) > 1
 
 
-def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with a view for each value of the option `group.setting`.
-
-    `draw` yields the plot for the runs with one value. Use this if the values cannot share axes.
-    """
+def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
+    """Yield one plot with a view for each value of the compared option, drawn by `draw`."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -73,7 +69,7 @@ def _one_by_one(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterat
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the throughput axis, divided by the highest measured value. Ideal growth may go beyond it."""
+"""Top of the throughput axis / highest measured value. Higher ideal growth is cut off."""
 BIN_S = 0.1
 """Length of the intervals in which workers count transactions, in seconds."""
 MIN_BINS = 6
@@ -81,19 +77,19 @@ MIN_BINS = 6
 
 
 def throughput(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of processes. Dashed lines show TPS proportional to this number."""
-    # Published figures with an unknown number of processes are left out: they have no place on the axis.
+    """Yield the plot of TPS by number of processes, with dashed lines for proportional growth."""
+    # Published figures with an unknown number of processes have no place on the axis.
     points = [point for point in group.points() if point.processes]
     if len({point.processes for point in points}) < 2:
-        yield from _by_layout(group)
+        yield from _throughput_by_files(group)
         return
     data: list[Plain] = []
     highest_ideal = 0.0
     runs = by_files(group.runs, lambda run: run.case.buckets)
     for number, (layout, layout_points) in enumerate(by_files(points, lambda point: point.files).items()):
-        where = _name(layout, runs[layout])
+        where = _line_name(layout, runs[layout])
         hover = f"%{{x}} processes{layout_suffix(runs[layout][0].case)}: %{{y:,.0f}} {group.unit}/s"
-        measured = _curve(where, layout_points, runs[layout], number, hover)
+        measured = _throughput_line(where, layout_points, runs[layout], number, hover)
         counts, rates = measured["x"], measured["y"]
         ideal = [rates[0] / counts[0] * count for count in counts]
         highest_ideal = max(highest_ideal, *ideal)
@@ -114,8 +110,8 @@ def throughput(group: Group) -> Iterator[Plot]:
 
 
 def throughput_by_value(group: Group) -> Iterator[Plot]:
-    """Yield one plot of TPS, with a line or a bar for each value of the option `group.setting`."""
-    if _sweeps(group):
+    """Yield one plot of TPS, with a line or a bar for each value of the compared option."""
+    if _processes_vary(group):
         data = list(_curves_by_value(group))
         xaxis = counts_axis(run.case.concurrency for run in group.runs)
         note = f"A line for each value of {name(group.setting)}."
@@ -128,7 +124,7 @@ def throughput_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _curves_by_value(group: Group) -> Iterator[Plain]:
-    """Yield lines of TPS by number of processes, one per value of `group.setting` and number of files."""
+    """Yield lines of TPS by processes, one for each value of the option and number of files."""
     layouts = sorted({run.case.buckets for run in group.runs})
     for number, (part, layout) in enumerate(product(group.parts, layouts)):
         label = group.layout_value_label(name(group.value(part.case)), layout)
@@ -136,11 +132,11 @@ def _curves_by_value(group: Group) -> Iterator[Plain]:
         runs = [run for run in part.runs if run.case.buckets == layout]
         hover = f"{label}, %{{x}} processes: %{{y:,.0f}} {group.unit}/s"
         if points:
-            yield _curve(label, points, runs, number, hover)
+            yield _throughput_line(label, points, runs, number, hover)
 
 
 def _bars_by_value(group: Group) -> Iterator[Plain]:
-    """Yield a set of bars, TPS by value of `group.setting`, for each number of files and of processes."""
+    """Yield bars of TPS by value of the option: one set for each number of files and processes."""
     by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
     for run, _ in group.measured():
         tps = finite(run.median_tps())
@@ -161,8 +157,8 @@ def _bars_by_value(group: Group) -> Iterator[Plain]:
         yield _with_spread(trace, runs, "--muted")
 
 
-def _by_layout(group: Group) -> Iterator[Plot]:
-    """Yield the plot of TPS by number of files, for a group whose cases have the same number of processes."""
+def _throughput_by_files(group: Group) -> Iterator[Plot]:
+    """Yield the plot of TPS by number of files, for cases with one number of processes."""
     points = group.points()
     if len({point.files for point in points}) < 2:
         return
@@ -177,8 +173,10 @@ def _by_layout(group: Group) -> Iterator[Plot]:
     yield Plot("Throughput", "All processes together.", (View("", [bars], layout),))
 
 
-def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str) -> Plain:
-    """Return the line of TPS by number of processes for one number of files, with the trials' spread."""
+def _throughput_line(
+    label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str
+) -> Plain:
+    """Return the line of TPS by processes for one number of files, with the trials' spread."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -186,7 +184,7 @@ def _curve(label: str, points: Iterable[Point], runs: Iterable[Run], number: int
 
 
 def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
-    """Add bars from the lowest to the highest trial of each run to the trace, and return the trace."""
+    """Add bars from the lowest to the highest trial of each run to a trace. Return the trace."""
     rates = [[rate for trial in run.valid if (rate := finite(trial.tps)) is not None] for run in runs]
     if any(min(trial_rates) < max(trial_rates) for trial_rates in rates):
         over = [max(0.0, max(trial_rates) - tps) for trial_rates, tps in zip(rates, trace["y"], strict=True)]
@@ -196,22 +194,24 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
-    """Return a sentence on the spread bars of the traces, preceded by a space; "" if there are no bars."""
+    """Return a sentence that explains the spread bars, after a space; "" without bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
-def _name(layout: int, runs: Iterable[Run]) -> str:
-    """Return the name of the line for `layout` files: "20 buckets", or "measured" if there is always one."""
+def _line_name(layout: int, runs: Iterable[Run]) -> str:
+    """Return the name of a line: "20 buckets", or "measured" if the experiment has a single file."""
     return buckets_label(layout, [run.case for run in runs]) or "measured"
 
 
 def over_time(
-    group: Group, called: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
+    group: Group, line_label: Callable[[Run], str] = lambda run: processes(run.case.concurrency)
 ) -> Iterator[Plot]:
-    """Yield the plot of TPS over the time of the window. `called` returns the label of a run's line."""
+    """Yield the plot of TPS over the window. `line_label` returns the label of a run's line."""
     views = []
     for layout, runs in by_files(group.runs, lambda run: run.case.buckets).items():
-        data = [trace for number, run in enumerate(runs) if (trace := _window(run, called(run), number))]
+        data = [
+            trace for number, run in enumerate(runs) if (trace := _window_line(run, line_label(run), number))
+        ]
         if data:
             label = buckets_label(layout, [run.case for run in runs])
             yaxis = axis(f"{group.unit} per second", rangemode="tozero")
@@ -220,8 +220,8 @@ def over_time(
         yield Plot("Over the window", "In steps of 0.1 s: a steady load stays level.", tuple(views))
 
 
-def _window(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of the throughput over a run's typical trial; None if there are too few intervals."""
+def _window_line(run: Run, label: str, number: int) -> Plain | None:
+    """Return the line of TPS over the time of a run's typical trial; None for too few intervals."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -235,11 +235,11 @@ def _window(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Horizontal distance between the marks of two numbers of files, where the unit is one process."""
+"""Distance between marks of two numbers of files, on an axis of processes."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' rates relative to their mean; nothing without several processes."""
+    """Yield the plot of each process's rate / the mean; nothing without several processes."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -255,7 +255,7 @@ def shares(group: Group) -> Iterator[Plot]:
                 f"process {worker.worker} of {processes(run.case.concurrency)}{layout_suffix(run.case)}: "
                 f"{worker.transactions:,} {units_of(run.case)}"
             )
-        where = _name(layout, [run for run, _ in layout_runs])
+        where = _line_name(layout, [run for run, _ in layout_runs])
         hover = "%{text}, %{y:.2f} of an equal share"
         data.append(marks(where, x, y, hover, hover_texts, color=colour(number), size=9, opacity=0.6))
     xaxis = counts_axis(run.case.concurrency for run, _ in measured)
@@ -263,7 +263,7 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the processes' shares of the work by value of the option `group.setting`."""
+    """Yield the plot of each process's rate / the mean, by value of the compared option."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -278,7 +278,7 @@ def _shares_by_value(group: Group) -> Iterator[Plot]:
 
 
 def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, WorkerResult, float]]:
-    """Yield, for each worker, its run, the worker, and its rate divided by the mean rate of its trial."""
+    """Yield (run, worker, rate / mean rate of the trial's workers) for each worker."""
     for run, trial in measured:
         total = sum(worker.tps for worker in trial.workers)
         for worker in trial.workers:
@@ -297,12 +297,12 @@ Measured = list[tuple[Run, Trial]]
 """Runs, each with its typical trial."""
 _MS = axis("ms", type="log")
 _COMPARED_PERCENTILES = (("p99", "solid"), ("p50", "dash"))
-"""Percentiles that are shown for each value of an option, with the style of their lines."""
+"""Percentiles to show for each value of an option, with the style of the line."""
 
 
 def percentiles(group: Group) -> Iterator[Plot]:
-    """Yield the plot of latency percentiles, with a view for each kind of operation and number of files."""
-    draw = _percentiles if not group.parts else _over_processes if _sweeps(group) else _over_values
+    """Yield the plot of latency percentiles, a view for each kind of operation and number of files."""
+    draw = _percentiles if not group.parts else _over_processes if _processes_vary(group) else _over_values
     measured = list(group.measured())
     kinds = {kind for _, trial in measured for kind, latency in trial.latency.items() if latency.count > 0}
     by_layout = by_files(measured, lambda pair: pair[0].case.buckets)
@@ -316,13 +316,13 @@ def percentiles(group: Group) -> Iterator[Plot]:
     if views:
         shown = "p50 and p99: 50% and 99%" if group.parts else "50, 90, 99 and 99.9%"
         note = f"Including waits for the lock. {shown} of the operations took at most this long."
-        # Show first the writes with the most files, which matter most.
+        # Writes with the most files matter most, so they are shown first.
         writes = [number for number, view in enumerate(views) if view.label.partition(",")[0] == "replace"]
         yield Plot("Latency percentiles", note, tuple(views), writes[-1] if writes else 0)
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    """Return the latencies of a kind of operation, each with a number of processes, in ascending order."""
+    """Return pairs (number of processes, latencies of a kind of operation), in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )
@@ -341,7 +341,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 by number of processes, with lines for each value of `group.setting`."""
+    """Return the view of p50 and p99 by processes, with lines for each value of the option."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):
@@ -355,7 +355,7 @@ def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> 
 
 
 def _over_values(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99, as marks, by value of the option `group.setting`."""
+    """Return the view of p50 and p99, as marks, by value of the option."""
     latencies = [(name(group.value(run.case)), trial.latency.get(kind)) for run, trial in measured]
     data: list[Plain] = []
     for number, (percentile, _) in enumerate(_COMPARED_PERCENTILES):

@@ -17,7 +17,7 @@ WIDTH = 80
 
 
 def draw(block: Block) -> str:
-    """Return one block as text, in lines of 80 columns."""
+    """Return a block as text, in lines of 80 columns."""
     match block:
         case Table():
             return _fit(block)[1]
@@ -33,7 +33,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
-    """Return a text in lines of WIDTH characters. `bullet` begins the first line and indents the others."""
+    """Return a text in lines of WIDTH characters. `bullet` begins the first line."""
     indent = " " * len(bullet)
     return "\n".join(
         wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
@@ -41,7 +41,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits WIDTH, and its text. If too wide, it gets narrow gaps, then fewer columns."""
+    """Return a table that fits WIDTH, and its text: narrow gaps first, then fewer columns."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -67,7 +67,7 @@ def _tabulated(table: Table, gap: str) -> str:
 
 
 def draw_briefly(block: Block) -> str:
-    """Return one block as text without details; "" for legends and notes."""
+    """Return a block as text without details; "" for legends and notes."""
     match block:
         case Legend() | Note():
             return ""
@@ -77,11 +77,11 @@ def draw_briefly(block: Block) -> str:
 
 
 MARKS = "±~*"
-"""Marks next to figures in tables. A legend or note explains each mark by a clause: "±: 95% interval"."""
+"""Marks at figures in tables, which a legend explains by clauses such as "±: 95% interval"."""
 
 
-def _marks(blocks: Sequence[Block]) -> str:
-    """Return a sentence that explains the marks in the tables of a brief page; "" if there are no marks."""
+def _mark_meanings(blocks: Sequence[Block]) -> str:
+    """Return a sentence that explains the marks in the tables of a brief page; "" without marks."""
     tables = [_fit(block) for block in blocks if isinstance(block, Table)]
     texts = [block.text for block in blocks if isinstance(block, Legend | Note)]
     clauses = [clause for text in texts for clause in text.rstrip(".").split("; ")]
@@ -90,17 +90,17 @@ def _marks(blocks: Sequence[Block]) -> str:
     return _paragraph(f"{'; '.join(meanings)}.") if meanings else ""
 
 
-def _left_out(blocks: Sequence[Block]) -> str:
-    """Return the last text of a brief page: the meanings of marks in its tables, and a hint at --details."""
+def _brief_closing(blocks: Sequence[Block]) -> str:
+    """Return the last text of a brief page: meanings of marks, and a hint at --details."""
     more = sum(len(block.later) for block in blocks if isinstance(block, Bullets))
     details = [plural(more, "more finding")] * bool(more)
     details += ["all settings"] * any(isinstance(block, Note) for block in blocks)
     details += ["what each column means"] * any(isinstance(block, Legend) for block in blocks)
     closing = _paragraph(f"Add --details for {listing(details)}.") if details else ""
-    return "\n".join(filter(None, (_marks(blocks), closing)))
+    return "\n".join(filter(None, (_mark_meanings(blocks), closing)))
 
 
-BRIEF, FULL = Pages(draw_briefly, _left_out), Pages(draw)
+BRIEF, FULL = Pages(draw_briefly, _brief_closing), Pages(draw)
 report_text, comparison_text, check_text = FULL.report, FULL.comparison, FULL.check
 
 
@@ -108,7 +108,7 @@ _COLOURS = ((r"\bFAILED\b", "31;1"), (r"^Warning:", "33"), (r"(?<= )ok$", "32"))
 
 
 def coloured(text: str) -> str:
-    """Return the text of a page with its verdicts and warnings in colours, for a terminal."""
+    """Return the text of a page with verdicts and warnings in colours, for a terminal."""
     for pattern, colour in _COLOURS:
         text = re.sub(pattern, rf"\033[{colour}m\g<0>\033[0m", text, flags=re.MULTILINE)
     return text

@@ -1,11 +1,11 @@
 """Figures of a report for two benchmark trackers: Bencher and github-action-benchmark.
 
-A tracker stores the figures of many reports and shows their history. It recognises a figure by its name, so
-the name of a case must be the same in each report.
+A tracker stores the figures of many reports and shows their history. A tracker recognises a figure by its
+name, so a case must have the same name in each report.
 
 Formats: https://bencher.dev/docs/reference/bencher-metric-format/ and "customBiggerIsBetter" and
-"customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark. The latter needs two
-files, because all figures of a file have the same direction.
+"customSmallerIsBetter" of https://github.com/benchmark-action/github-action-benchmark, which needs two files,
+because all figures of a file have the same direction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a different name for each run of a report: the label of the case, then its unusual options.
+    """Return a unique name for each case of a report: its label and changed options.
 
     Options that only affect the precision of figures (window, trials, seed, verification) are left out.
     """
@@ -38,7 +38,7 @@ def case_names(report: Report) -> tuple[str, ...]:
     for run in report.runs:
         arm = f"{run.arm}, " if run.arm else ""
         name = clean(
-            ", ".join((f"{arm}{run.case.workload}: {case_label(run.case)}", *_particulars(run.case)))
+            ", ".join((f"{arm}{run.case.workload}: {case_label(run.case)}", *_changed_options(run.case)))
         )[:_LONGEST]
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
@@ -50,29 +50,26 @@ def surroundings(environment: Environment) -> str:
     return clean(f"{environment.host.system} {environment.host.machine}") or "unknown system"
 
 
-def _particulars(case: Case) -> Iterator[str]:
+def _changed_options(case: Case) -> Iterator[str]:
     """Yield a text such as "driver=apsw" for each option of a case that differs from its default."""
     if case.driver != DEFAULT:
         yield f"driver={case.driver}"
     if case.ops is not None:
         yield f"ops={case.ops}"
     if case.arrivals is not None:
-        yield from _changed(case.arrivals, ())
+        yield from _changed_fields(case.arrivals, ())
     spec, experiment = case.spec, experiment_of(case)
-    settings = [*_changed(case.settings, ())]
+    settings = [*_changed_fields(case.settings, ())]
     parts = [field.name for field in fields(spec) if is_dataclass(getattr(spec, field.name))]
-    of_spec = [*_changed(spec, {*experiment.label_fields, *parts})]
+    of_spec = [*_changed_fields(spec, {*experiment.label_fields, *parts})]
     # Trackers identify a case by its name, so the order of the options must never change.
     yield from (*of_spec, *settings) if experiment.sweeps else (*settings, *of_spec)
     for part in parts:
-        yield from _changed(getattr(spec, part), experiment.label_fields)
+        yield from _changed_fields(getattr(spec, part), experiment.label_fields)
 
 
-def _changed(part: Any, excluded: Collection[str]) -> Iterator[str]:
-    """Yield a text such as "page-size=512" for each field of `part` that differs from its default.
-
-    Fields in `excluded` are left out.
-    """
+def _changed_fields(part: Any, excluded: Collection[str]) -> Iterator[str]:
+    """Yield "page-size=512" for each field that is not the default and not in `excluded`."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in excluded:
@@ -86,7 +83,7 @@ def _changed(part: Any, excluded: Collection[str]) -> Iterator[str]:
 
 
 THROUGHPUT, LATENCY = "throughput", "latency"
-"""Kinds of figures, as values of `Measure.what`."""
+"""Kinds of tracked figures: rates per second, and p99 latencies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class Measure:
     name: str
     """Name by which a tracker recognises the figure."""
     what: str
-    """THROUGHPUT, or LATENCY. A latency is the 99th percentile of a kind of operation, in ns."""
+    """THROUGHPUT, or LATENCY (the 99th percentile of a kind of operation)."""
     unit: str
     """Unit in which the figure is shown."""
     trials: int
@@ -111,7 +108,7 @@ class Measure:
 
 
 def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
-    """Yield the throughput and the latencies of each case. Cases with wrong data are left out."""
+    """Yield the throughput and the latencies of each case without wrong data."""
     for report in reports:
         where = surroundings(report.environment)
         for run, case_name in zip(report.runs, case_names(report), strict=True):
@@ -134,17 +131,17 @@ def _valid_values(values: Iterable[float | None]) -> tuple[float, ...]:
 
 
 def throughput_json(*reports: Report) -> str:
-    """Return the throughputs as JSON for github-action-benchmark, `tool: customBiggerIsBetter`."""
+    """Return throughputs as JSON for github-action-benchmark, `tool: customBiggerIsBetter`."""
     return _action_json(reports, THROUGHPUT, 1.0)
 
 
 def latency_json(*reports: Report) -> str:
-    """Return the 99th percentiles as JSON for github-action-benchmark, `tool: customSmallerIsBetter`."""
+    """Return p99 latencies as JSON for github-action-benchmark, `tool: customSmallerIsBetter`."""
     return _action_json(reports, LATENCY, NS_PER_MS)
 
 
 def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
-    """Return the figures of one kind, THROUGHPUT or LATENCY, divided by `divisor`, as JSON."""
+    """Return the figures of one kind, divided by `divisor`, as JSON for github-action-benchmark."""
     entries = []
     for measure in _measures(reports):
         if measure.what != what:
@@ -159,7 +156,7 @@ def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
 
 
 def bencher_json(*reports: Report) -> str:
-    """Return all figures as JSON for Bencher: throughputs, and 99th percentiles of latency in ns."""
+    """Return throughputs, and p99 latencies in ns, as JSON for Bencher."""
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for measure in _measures(reports):
         metric = {"value": median(measure.values)}

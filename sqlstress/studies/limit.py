@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlstress.analysis.highest_rate import answer_of, enough, margin, skip_reason
+from sqlstress.analysis.highest_rate import answer_of, margin, min_operations, skip_reason
 from sqlstress.engine.session import Bench
 from sqlstress.engine.study import Progress, Steps, kept_reason
 from sqlstress.engine.trial import TrialRunner
@@ -69,7 +69,7 @@ def due(promise: Promise) -> int:
 
     Arrivals are random, and the promise can be judged only with a minimum number of operations.
     """
-    required = enough(promise.bounds)
+    required = min_operations(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
 

@@ -187,7 +187,7 @@ def best_so_far(runs: Sequence[Run]) -> str:
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
-    usable = [run for run in groups[0].runs if groups[0].is_believed(run)]
+    usable = [run for run in groups[0].runs if groups[0].is_comparable(run)]
     tested = groups[0].pairwise_tests(usable) if len(usable) > 1 else None
     if tested is None:
         return ""

@@ -16,8 +16,8 @@ from sqlstress.analysis.highest_rate import (
     FEW,
     HARNESS,
     answer_of,
-    broken,
     conclusion,
+    faults_of,
     is_complete,
     margin,
     promise_clause,
@@ -54,7 +54,7 @@ KEPT = rate_trial(1_500, FAST)
 def test_window_breaks_promises_by_latency_failures_or_saturation(
     window: Trial, promise: Promise, reasons: tuple[str, ...]
 ) -> None:
-    assert broken(window, promise) == reasons
+    assert faults_of(window, promise) == reasons
 
 
 @pytest.mark.parametrize(

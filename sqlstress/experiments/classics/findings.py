@@ -207,7 +207,7 @@ def _fastest_methods(judged: Judged) -> Iterator[Finding]:
 
 def _lead(judged: Judged, known: Sequence[MethodsCell]) -> MethodLead:
     """Return the methods of those `known` cells that are not significantly slower than the fastest."""
-    lead = leaders(judged.tested, [cell.run for cell in known], families=2)
+    lead = leaders(judged.tested, [cell.run for cell in known], divide_error_by=2)
     near = [cell for cell in known if any(cell.run is run for run in lead.runs)]
     first = next(cell for cell in near if cell.run is lead.best)
     names = tuple(dict.fromkeys(cell.tricks for cell in near))

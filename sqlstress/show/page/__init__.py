@@ -1,1 +1,1 @@
-"""A report as a single HTML file without external resources: tables, sentences, and interactive plots."""
+"""A report as a single HTML file without external resources, with interactive plots."""

@@ -1,7 +1,7 @@
 """HTML page of a report: a single file that makes no network requests.
 
-The Content-Security-Policy allows only our script, identified by its hash. So a browser would not run a text
-of a report that got into the page as a script.
+The Content-Security-Policy allows only our script, by its hash. So a browser would not run a script that a
+text of the report brought into the page.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def named_html(named: Sequence[tuple[str, Report]]) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return a page with the comparison of reports, followed by each report."""
+    """Return a page with a comparison of reports, followed by each report."""
     names = [f"Report {letter}: {name}" for letter, name in zip(LETTERS, comparison.names, strict=False)]
     return _page(names, comparison.reports, comparison)
 
 
 def report_fragment(report: Report) -> str:
-    """Return a report as one HTML element without a script, for a notebook: tables and the first findings."""
+    """Return a report as one HTML element without a script, for a notebook."""
     sections = (
         element("section", *tables_html(_briefly(section.blocks))) for section in report_sections(report)
     )
@@ -76,7 +76,7 @@ def report_fragment(report: Report) -> str:
 
 
 def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks except legends, notes and pictures, and with only the first findings."""
+    """Yield the blocks without legends, notes, pictures and later findings."""
     for block in blocks:
         if isinstance(block, Bullets):
             yield Bullets(block.texts[: block.first])
@@ -85,7 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports. The title is the headline of the comparison or of the first report."""
+    """Return a page of reports, with the headline of the comparison or first report as title."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -99,7 +99,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
 
 
 def page(title: str, body: Sequence[str], plots: Plots) -> str:
-    """Return a complete page. `body` has its sections as HTML; `plots` has the plots that they contain."""
+    """Return a complete page. `body` has its sections as HTML; `plots` has their plots."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -116,14 +116,14 @@ def page(title: str, body: Sequence[str], plots: Plots) -> str:
 
 
 class Plots:
-    """Plots of a page. Each plot has a number, by which the page's script finds the data of the plot."""
+    """Plots of a page, numbered from 0. The page's script finds the data of a plot by its number."""
 
     def __init__(self) -> None:
         self.views: list[list[Plain]] = []
-        """Data of each plot's views, for the script. The index is the number of the plot."""
+        """Data of each plot's views, for the script, by number of the plot."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Add plots to the page, and return the HTML of their placeholders; "" if there are no plots."""
+        """Add plots to the page, and return the HTML of their placeholders; "" without plots."""
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -153,7 +153,7 @@ SCRIPTS = ("chart.js", "page.js")
 
 @cache
 def script() -> str:
-    """Return the page's script. Its files are wrapped in a function, so that they add no global names."""
+    """Return the page's script, wrapped in a function, so that it adds no global names."""
     return "\n".join(('"use strict";', "(() => {", *map(_asset, SCRIPTS), "})();"))
 
 
@@ -169,7 +169,7 @@ BUTTONS = tuple(
 
 
 def _place(number: int, plot: Plot) -> str:
-    """Return the placeholder of a plot as HTML: its title, buttons, list of views, frame and note."""
+    """Return the placeholder of a plot as HTML: title, buttons, list of views, frame and note."""
     choices = [
         element("option", text(view.label), value=str(index), selected=index == plot.first)
         for index, view in enumerate(plot.views)
@@ -186,7 +186,7 @@ def _place(number: int, plot: Plot) -> str:
 
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    """Yield the sections of a comparison as HTML. Its plots are added to `plots`."""
+    """Yield the sections of a comparison as HTML, and add its plots to `plots`."""
     yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
     for view in comparison_tables(comparison):
         findings = view.findings
@@ -231,7 +231,7 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section as HTML: description, findings, plots, tables. Its plots are added to `plots`."""
+    """Return a section as HTML, and add its plots to `plots`."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
@@ -240,14 +240,14 @@ def _section(report: Report, section: Section, plots: Plots) -> str:
         placed += element("p", "Throughput is plotted only for cases whose data is right.", class_="remark")
     begin, rest = section.blocks[:1], section.blocks[1:]
     saying = [block for block in rest if isinstance(block, VerdictLine | Bullets)]
-    # A picture made of characters is left out if there are plots, which show the same figures better.
+    # Plots show the same figures better than a picture made of characters.
     left_out = (VerdictLine, Bullets, Picture) if placed else (VerdictLine, Bullets)
     figures = [block for block in rest if not isinstance(block, left_out)]
     return element("section", text_columns((*begin, *saying)), placed, *tables_html(figures))
 
 
 def _study_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plots of a report without tables of cases: an A/B test, a search, or another study."""
+    """Yield the plots of a report without tables of cases, such as an A/B test."""
     yield from ab_plots(report)
     yield from limit_plots(report)
     for shown, result in shown_results(report):
@@ -270,7 +270,7 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the tiles of a report: the main figures at the top of its page."""
+    """Yield the main figures at the top of a report's page."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -301,7 +301,7 @@ def _has_wrong_data(runs: Iterable[Run]) -> bool:
 
 
 def _trust(report: Report) -> Iterator[Tile]:
-    """Yield the tiles on the reliability of the figures: verified data, measured cases, cost of a sync."""
+    """Yield main figures on the reliability: verified data, measured cases, cost of a sync."""
     statuses = {run.verdict.status for run in report.runs}
     status = next(
         (candidate for candidate in ("failed", "unknown", "ok") if candidate in statuses), "skipped"
@@ -322,7 +322,7 @@ def _trust(report: Report) -> Iterator[Tile]:
     if report.published is not None:
         yield digits(len(report.runs) - failed), "cases published", ""
     elif cut := early_end(report):
-        yield f"{digits(cut.made)} of {digits(cut.due)}", f"trials made{errors}", "failed" * bool(failed)
+        yield f"{digits(cut.made)} of {digits(cut.planned)}", f"trials made{errors}", "failed" * bool(failed)
     else:
         yield amount, f"cases measured{errors}", "failed" * bool(failed)
     if sync := report.environment.sync:
@@ -335,7 +335,7 @@ _LONGEST_COMMAND = 4000
 
 
 def _environment(surroundings: Environment, warned: Collection[str]) -> str:
-    """Return the environment as an HTML list of terms, followed by its warnings that are not in `warned`."""
+    """Return the environment as an HTML list, followed by its warnings that are not in `warned`."""
     terms = [
         element("div", element("dt", text(name)), element("dd", text(value)))
         for name, value in _facts(surroundings)
@@ -353,7 +353,7 @@ def _environment(surroundings: Environment, warned: Collection[str]) -> str:
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
-    """Yield the name and the value of each property of the environment; an unknown value may be empty."""
+    """Yield the properties (name, value) of the environment; unknown values may be empty."""
     host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
@@ -384,7 +384,7 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _repeat_command(report: Report) -> str:
-    """Return the command that repeats the measurement as HTML, with a copy button; "" without a command."""
+    """Return HTML of the command that repeats the measurement; "" without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]

@@ -1,4 +1,4 @@
-"""HTML of texts and blocks. All texts of a report are escaped here, so that they cannot add markup."""
+"""HTML of texts and blocks. All texts are escaped here, so that they cannot add markup."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def text(words: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return a text as HTML, like `text`, with options as code, within which the page breaks no line."""
+    """Return a text as HTML, like `text`, with options as code, in which the page breaks no line."""
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
 def element(name: str, *content: str, **attributes: str | bool) -> str:
-    """Return an HTML element with this content, which must be HTML.
+    """Return an HTML element. `content` must be HTML.
 
     `class_` is written as class, and `aria_label` as aria-label. True writes only the name of an attribute,
     and False leaves the attribute out.
@@ -56,28 +56,28 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 
 def data(plain: Any) -> str:
-    """Return plain data as JSON for a script element, without characters that could end the element."""
-    written = json.dumps(_short(plain), allow_nan=False, separators=(",", ":"))
+    """Return plain data as JSON, escaped so that it cannot end the script element."""
+    written = json.dumps(_rounded(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _short(plain: Any) -> Any:
-    """Return plain data with seven significant digits. Further digits vary with the version of Python."""
+def _rounded(plain: Any) -> Any:
+    """Return plain data with seven digits. Further digits depend on the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
-        return {key: _short(value) for key, value in plain.items()}
-    return [_short(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
+        return {key: _rounded(value) for key, value in plain.items()}
+    return [_rounded(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
 LONG_TEXT = 240
-"""Number of characters above which a text is shown in two columns if the page is wide enough."""
-Said = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
+"""Number of characters above which a text gets two columns if the page is wide enough."""
+TextBlock = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
 
 
-def draw(block: Said) -> str:
+def draw(block: TextBlock) -> str:
     """Return a block other than a table as HTML."""
     match block:
         case Picture():
@@ -101,7 +101,7 @@ def draw(block: Said) -> str:
 
 
 def text_columns(blocks: Sequence[Block]) -> str:
-    """Return the blocks other than tables as HTML, in two columns if they are long and the page is wide."""
+    """Return HTML of the blocks other than tables; long texts in two columns on a wide page."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -116,15 +116,15 @@ def text_columns(blocks: Sequence[Block]) -> str:
 
 
 MAX_OPEN_ROWS = 60
-"""Tables of a section are not folded if they have at most this number of rows in total."""
+"""Maximum number of rows of a section's tables that are shown without a click."""
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield blocks as HTML. Tables are folded if all tables have more than MAX_OPEN_ROWS rows in total.
+    """Yield blocks as HTML, with folded tables if these have more than MAX_OPEN_ROWS rows in total.
 
-    If so, all tables with a caption (a paragraph that ends with a colon) are folded, including the first one:
-    a single open table among folded tables would look like the most important one. Tables without a
-    caption stay open until MAX_OPEN_ROWS rows are shown; further tables are folded.
+    If so, all tables with a caption (a paragraph that ends with a colon) are folded, because a single open
+    table would look like the most important one. Tables without a caption stay open until MAX_OPEN_ROWS rows
+    are shown.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -142,9 +142,9 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
             yield _folded(caption, tables)
 
 
-def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Table]]]:
-    """Yield pairs: a caption, or None, and its tables. Yield each text without tables, with an empty list."""
-    caption: Said | None = None
+def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
+    """Yield each caption (or None) with its tables; each other text with an empty list."""
+    caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
         if isinstance(block, Table) and (caption or not tables):
@@ -163,8 +163,8 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[Said | None, list[Tabl
         yield caption, tables
 
 
-def _folded(caption: Said | None, tables: Sequence[Table]) -> str:
-    """Return folded tables as HTML, with a summary that is always visible. A click opens the tables."""
+def _folded(caption: TextBlock | None, tables: Sequence[Table]) -> str:
+    """Return HTML of tables that a click on their summary opens."""
     rows = max(len(table.rows) for table in tables)
     columns = [column.name for column in tables[0].columns if column.role == FIGURE]
     summary = f"Table: {', '.join(filter(None, columns))}"
@@ -179,7 +179,7 @@ def _table(table: Table) -> str:
     roles = [column.role for column in table.columns]
     order = sorted(range(len(roles)), key=lambda column: (NAME, FIGURE, DETAIL).index(roles[column]))
     firsts = [row[0] for row in table.rows]
-    # Indices of the rows that begin a new group. Consecutive rows with the same first cell form a group.
+    # Indices of the rows that begin a new group. Consecutive rows with equal first cells form a group.
     begins = {column for column, (previous, current) in enumerate(pairwise(firsts), 1) if previous != current}
     if len(begins) >= len(firsts) - 1:
         begins = set()
@@ -195,13 +195,10 @@ def _table(table: Table) -> str:
     return element("div", inner, class_="table", tabindex="0", data_names=names)
 
 
-def _row(name: str, cells: Sequence[tuple[str, str]], begins: bool = False, **attributes: str) -> str:
-    """Return a row of a table as HTML. `cells` has the HTML and alignment of each `name` (td or th) element.
-
-    `begins` is whether the row begins a new group.
-    """
+def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False, **attributes: str) -> str:
+    """Return a table row as HTML. `cells` has (HTML, alignment) of each `name` (td or th)."""
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
-    return element("tr", *drawn_cells, class_="next" if begins else False) + "\n"
+    return element("tr", *drawn_cells, class_="next" if begins_group else False) + "\n"
 
 
 def _cell(table: Table, row: int, column: int) -> str:
