@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from sqlstress.analysis.causes import RULES, SIGBUS, Facts, Rule
-from sqlstress.sqlite_codes import NAMES
+from sqlstress.analysis.causes import RULES, Facts, Rule
+from sqlstress.sqlite_codes import NAMES, name
 
 PAGE = Path(__file__).parents[1] / "docs" / "locked.md"
 _SECTION = re.compile(r"(?<=<!-- causes -->\n).*?(?=<!-- end of causes -->)", re.DOTALL)
@@ -49,7 +49,7 @@ def _row(rule: Rule) -> str:
 
 
 def _name(code: int) -> str:
-    return "SIGBUS" if code == SIGBUS else f"{code} {NAMES[code].removeprefix('SQLITE_')}"
+    return f"{code} {NAMES[code].removeprefix('SQLITE_')}" if code > 0 else name(code)
 
 
 def _facts(rule: Rule) -> Iterator[str]:

@@ -14,10 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, NamedTuple
 
-from sqlstress.sqlite_codes import BUSY_SNAPSHOT, LOCKED_SHAREDCACHE, NAMES
-
-SIGBUS = -7
-"""Number for the signal SIGBUS, used in place of a result code."""
+from sqlstress.sqlite_codes import (
+    BUSY_SNAPSHOT,
+    LOCKED_SHAREDCACHE,
+    NAMES,
+    SIGBUS,
+    TRANSACTION_ERROR,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +308,14 @@ RULES: tuple[Rule, ...] = (
         "Stop all processes, copy the file with its -wal, and run .recover in the sqlite3 shell.",
     ),
     Rule(
+        "transaction-state",
+        (TRANSACTION_ERROR,),
+        Facts(),
+        "BEGIN found an open transaction, or COMMIT or ROLLBACK found none. Usual causes: threads share"
+        " a connection, so that one ends the transaction of another; or an error path has no ROLLBACK.",
+        "Use a connection for each thread, or a lock around each transaction. End it on every path.",
+    ),
+    Rule(
         "bus-error",
         (SIGBUS,),
         Facts(),
@@ -403,9 +414,9 @@ RULES: tuple[Rule, ...] = (
         "duplicate-key",
         (1555, 2067, 2579),
         Facts(),
-        "A row with this key exists. If one process alone (-c 1) does not fail, two had read the same value,"
-        " such as max(id), before either inserted its row.",
-        "Use BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1, or ON CONFLICT.",
+        "A row with this key exists. If one process alone (-c 1) does not fail, two had looked for the row,"
+        " or read the same max(id), before either inserted its row.",
+        "Use ON CONFLICT, or BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1.",
     ),
     Rule(
         "foreign-key",
@@ -443,6 +454,8 @@ MESSAGES: tuple[tuple[str, int], ...] = (
     ("out of memory", 7),
     ("access permission denied", 3),
     ("interrupted", 9),
+    ("cannot start a transaction within a transaction", TRANSACTION_ERROR),
+    ("no transaction is active", TRANSACTION_ERROR),
     ("bus error", SIGBUS),
     ("sigbus", SIGBUS),
 )

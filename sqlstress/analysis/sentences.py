@@ -643,6 +643,10 @@ _SUSPICIONS = {
         "{cause} of lost changes: {name} replaces rows of {table}, and columns that the statement does not "
         "name get their default. {steps} Use INSERT ... ON CONFLICT DO UPDATE, which keeps the other columns."
     ),
+    "replaced-parent": (
+        "{cause} of lost rows in {table}: {name} replaces a row, which deletes the old row, and ON DELETE "
+        "applies to the rows that refer to it{use}. Use INSERT ... ON CONFLICT DO UPDATE."
+    ),
     "connection-mixed": (
         "{cause} of half transactions: threads or tasks of {name} share a connection, and one writes in the "
         "transaction of another. {steps} Use a lock for each transaction, or a connection for each task."

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sqlstress.analysis.causes import SIGBUS, Diagnosis, Facts, code_in, diagnose
+from sqlstress.analysis.causes import Diagnosis, Facts, code_in, diagnose
 from sqlstress.cli.outputs import print_text
 from sqlstress.errors import UsageError
 from sqlstress.options.parsing import abbreviate, duration, sentence, suggestion
@@ -46,7 +46,7 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
     """
     facts = facts_of_wait(waited_s)
     diagnosis = diagnose(code, facts)
-    title = "SIGBUS" if code == SIGBUS else f"{name(code)} ({code})"
+    title = f"{name(code)} ({code})" if code > 0 else name(code)
     when = "" if waited_s is None else f" after {waited_s:g} s"
     if not diagnosis.possible:
         return [f"{title}{when}: no known cause.", f"{MEASURING_COMMANDS} and counts the failures."]

@@ -17,7 +17,7 @@ from operator import is_
 from types import SimpleNamespace
 from typing import Any, Self, TypeVar, cast
 
-from sqlstress.analysis.causes import SIGBUS, rules_of
+from sqlstress.analysis.causes import rules_of
 from sqlstress.engine import worker
 from sqlstress.engine.loop import Window
 from sqlstress.engine.worker import DISMISSED, READY_CALL, SLOT_WORDS, STOP, Done, FailedWork, Job, Observed
@@ -26,6 +26,7 @@ from sqlstress.experiment import experiment_of
 from sqlstress.machine.foreign_load import COUNTS_ENDED_CHILDREN, Family
 from sqlstress.options.dsn import Dsn
 from sqlstress.report.case import Case
+from sqlstress.sqlite_codes import SIGBUS
 from sqlstress.statistics.series import Series
 from sqlstress.system import processes
 from sqlstress.system.child import Pipe

@@ -166,7 +166,7 @@ def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
 
 NOTES, DATABASE = "notes", "database"
 """Names of parameters. A check with such a parameter runs only after all processes have ended."""
-_QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows.'
+_QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows'
 
 
 def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def _unknown_parameters(function: Callable[..., Any]) -> str:
     try:
         signature(function).bind(*(["query"] if _takes_query(function) else []), **dict.fromkeys(names))
     except TypeError as error:
-        return f'cannot be called: {error}. {_QUERY_USE} Notes are a parameter `notes`: notes.of("kind").'
+        return f'cannot be called: {error}. {_QUERY_USE}. Notes are a parameter `notes`: notes.of("kind").'
     except ValueError:  # A function of a C extension may have no signature.
         pass
     return ""

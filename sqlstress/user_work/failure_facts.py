@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from sqlstress.analysis.causes import Facts, diagnose
-from sqlstress.sqlite_codes import name
+from sqlstress.analysis.causes import Facts, code_in, diagnose
+from sqlstress.sqlite_codes import ERROR, TRANSACTION_ERROR, name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
 """Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
@@ -57,10 +57,15 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
     return "the timeout" if waited_ms >= WHOLE_SHARE * timeout_ms else None
 
 
-def explain(sql: str, traits: Mapping[str, str]) -> str:
+def code_of(code: int, message: str) -> int:
+    """Return TRANSACTION_ERROR for SQLITE_ERROR with such a message, and other result codes unchanged."""
+    return TRANSACTION_ERROR if code == ERROR and code_in(message) == TRANSACTION_ERROR else code
+
+
+def explain(sql: str, message: str, traits: Mapping[str, str]) -> str:
     """Return a sentence on a failed statement, with its cause and cure if the facts leave only one cause."""
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
-    code, at = int(traits["code"]), traits["at"]
+    code, at = code_of(int(traits["code"]), message), traits["at"]
     cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause
     failed = f"{sql}{f' ({at})' if at else ''} failed with {name(code)}."
     return f"{failed} {cause.cause} {cause.cure}" if cause else failed

@@ -20,7 +20,14 @@ from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.report.results import Check, Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import BUSY, CANTOPEN, CONSTRAINT, ERROR, LOCKED_SHAREDCACHE, name
+from sqlstress.sqlite_codes import (
+    BUSY,
+    CANTOPEN,
+    CONSTRAINT,
+    ERROR,
+    LOCKED_SHAREDCACHE,
+    name,
+)
 from sqlstress.statistics.units import NS_PER_S, digits, plural
 from sqlstress.user_work import (
     AFTER,
@@ -45,7 +52,7 @@ from sqlstress.user_work import (
     UNCLOSED,
     UNDER,
 )
-from sqlstress.user_work.failure_facts import facts_of
+from sqlstress.user_work.failure_facts import code_of, facts_of
 from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
 
 MAX_ROWS = 5
@@ -135,7 +142,8 @@ def failure_of(sighting: Sighting) -> Failure:
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     facts = facts_of(traits, waited_ms, timeout_ms)
-    code, at, message = int(traits["code"]), traits["at"], sighting.example
+    at, message = traits["at"], sighting.example
+    code = code_of(int(traits["code"]), message)
     order = traits.get("lock_order", "")
     return Failure(
         code,

@@ -71,7 +71,7 @@ SPLIT_VIEW = "split-view"
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
-OLD_ID, RESET = "id-of-another-row", "reset-column"
+OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
 """Kinds of suspicions about checks that do not protect: see weak_checks."""
 
@@ -92,7 +92,7 @@ delete it afterwards.
 
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
-    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, UNREAD_VERSION),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
 """Kinds of suspicions about races that can lose data, such as an update."""
 NOTES_ONLY = (MAYBE_GUARDED,)

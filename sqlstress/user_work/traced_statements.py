@@ -44,6 +44,8 @@ class Write(NamedTuple):
     """Columns of each unique key of the table; the primary key comes first."""
     kept: frozenset[str] = frozenset()
     """Columns that an UPDATE sets to the value that each of its rows already has."""
+    cascades: str = ""
+    """Name of a table whose rows a replaced row of this table deletes or changes, by ON DELETE; or empty."""
     numbers: Mapping[str, int] = {}
     """Integers that an UPDATE sets, by column, without columns of `computed` and `kept` and current times."""
     counted: bool = False

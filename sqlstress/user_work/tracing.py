@@ -471,10 +471,22 @@ class TracedConnection:
             wheres = computed if inserts_from_select(sql) else frozenset()
         setting = frozenset(_column(events[n][2]) for n in sets)
         write = Write(table, kind, setting, computed, wheres, keys)
+        if kind == OVERWRITE and not sets:  # An upsert deletes no row.
+            write = write._replace(cascades=self._cascades(first[1]))
         for refine in (self._with_rows, self._with_values, self._with_checks):
             with suppress(Exception):  # An error of sqlite3 or apsw: the statement was not understood.
                 write = refine(write, sql)
         return write
+
+    def _cascades(self, table: str) -> str:
+        """Return a table with a foreign key to `table` whose ON DELETE changes its rows; empty if none."""
+        query = (
+            "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
+            f"AND lower(f.[table]) = lower({sql_literal(table)}) "
+            "AND f.on_delete NOT IN ('NO ACTION', 'RESTRICT')"
+        )
+        is_on = self._rows("PRAGMA foreign_keys")[0][0]
+        return next((str(name) for (name,) in self._rows(query)), "") if is_on else ""
 
     def _replaces(self, table: str, sql: str) -> bool:
         """Return whether an INSERT without OR replaces rows: a key is declared ON CONFLICT REPLACE."""

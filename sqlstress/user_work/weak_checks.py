@@ -17,6 +17,8 @@
   `lastrowid`, which is the id of an earlier row.
 - RESET, a reset column: INSERT OR REPLACE deletes the old row. Columns that it does not name get their
   default, also a counter that another statement increments.
+- CASCADE, a replaced parent: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of
+  another table.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
 https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
@@ -30,6 +32,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlstress.user_work.dependence import may_depend, processes_rows
 from sqlstress.user_work.protected_writes import changed_keys, is_new, knows_it_wrote
 from sqlstress.user_work.suspicions import (
+    CASCADE,
     EXPIRED,
     LAST_ROW,
     OLD_ID,
@@ -131,6 +134,8 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
             yield Suspicion(OLD_ID, write.table[1], statement, use)
         if write.kind == OVERWRITE and (update := _reset_counter(statement, write, counters)):
             yield Suspicion(RESET, write.table[1], update, statement)
+        if write.cascades:
+            yield Suspicion(CASCADE, write.cascades, statement, statement)
     yield from _expired_leases(call)
 
 

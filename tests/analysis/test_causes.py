@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sqlstress.analysis.causes import RULES, SIGBUS, Facts, Rule, code_in, diagnose, rules_of
-from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE, NAMES
+from sqlstress.analysis.causes import RULES, Facts, Rule, code_in, diagnose, rules_of
+from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE, NAMES, SIGBUS, TRANSACTION_ERROR
 from tests.causes_page import PAGE, page
 
 DEFAULTS: dict[str, Any] = {
@@ -46,7 +46,7 @@ def test_rule_is_possible_without_facts(rule: Rule) -> None:
 def test_names_and_sentences_of_rules() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(text.endswith(".") for rule in RULES for text in (rule.cause, rule.cure))
-    assert {code for rule in RULES for code in rule.codes} <= {*NAMES, SIGBUS}
+    assert {code for rule in RULES for code in rule.codes} <= {*NAMES, SIGBUS, TRANSACTION_ERROR}
 
 
 def test_page_has_the_rules() -> None:
@@ -105,6 +105,8 @@ def test_code_of_a_shared_cache_needs_no_other_sign_of_it() -> None:
         ("SqliteError: database is locked, code: 'SQLITE_BUSY_SNAPSHOT'", 517),
         ("2026-11-24 12:30:05 worker 5: disk I/O error", 10),
         ("Bus error (core dumped)", SIGBUS),
+        ("OperationalError: cannot start a transaction within a transaction", TRANSACTION_ERROR),
+        ("cannot commit - no transaction is active", TRANSACTION_ERROR),
         ("database table is locked: orders", 6),
         ("99999999", None),
         ("", None),

@@ -103,6 +103,14 @@ def short_timeout(file: Path) -> None:
         this.execute(INSERT)
 
 
+def transaction_state(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        with refused:
+            connection.execute("BEGIN")
+        connection.execute("ROLLBACK")
+
+
 def lock_order(file: Path) -> None:
     second = file.with_name("second.db")
     with open_file(second) as connection:
@@ -287,6 +295,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
     "short-timeout": short_timeout,
+    "transaction-state": transaction_state,
     "held-longer": held_longer,
     "lock-order": lock_order,
     "exclusive-mode": exclusive_mode,

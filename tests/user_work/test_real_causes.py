@@ -12,7 +12,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE
 from sqlstress.user_work import FAILED_STATEMENT
 from sqlstress.user_work.failed_statements import FailedStatements
-from sqlstress.user_work.failure_facts import explain, facts_of
+from sqlstress.user_work.failure_facts import code_of, explain, facts_of
 from sqlstress.user_work.failures_view import failure_of, with_shared_cache
 from tests.user_work.failing_programs import NOT_PRODUCED, PROGRAMS, REPETITIONS
 
@@ -30,13 +30,15 @@ def test_cause_of_a_caught_failure(name: str, file: Path, recorder: FailedStatem
     if name in POSIX and sys.platform == "win32":
         pytest.skip("needs POSIX")
     PROGRAMS[name](file)
-    ((_, sql, count, _, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    ((_, sql, count, message, traits),) = [
+        record for record in recorder.records() if record[0] == FAILED_STATEMENT
+    ]
     (rule,) = [rule for rule in RULES if rule.name == name]
     facts = facts_of(traits, float(traits["waited_ms"]), int(traits["timeout_ms"]))
-    assert diagnose(int(traits["code"]), facts).cause == rule
+    assert diagnose(code_of(int(traits["code"]), message), facts).cause == rule
     assert count == (REPETITIONS if name == "repeated-statement" else 1)
     assert traits["at"].startswith("failing_programs.py:")
-    assert explain(sql, traits).endswith(f"{rule.cause} {rule.cure}")
+    assert explain(sql, message, traits).endswith(f"{rule.cause} {rule.cure}")
 
 
 def test_holder_in_the_same_process_is_named_with_its_line(file: Path, recorder: FailedStatements) -> None:

@@ -30,6 +30,8 @@ CREATE TABLE customer (id INTEGER PRIMARY KEY, mail TEXT UNIQUE);
 CREATE TABLE purchase (id INTEGER PRIMARY KEY, customer INTEGER);
 CREATE TABLE cache (key TEXT PRIMARY KEY, value TEXT, hits INTEGER DEFAULT 0);
 CREATE TABLE stat (sensor INTEGER PRIMARY KEY, n INTEGER);
+CREATE TABLE device (id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE telemetry (device INTEGER REFERENCES device ON DELETE CASCADE, value REAL);
 INSERT INTO mail SELECT value, 'queued', NULL FROM json_each('[1, 2, 3, 4, 5, 6]');
 INSERT INTO page VALUES (1, '', datetime('now'), 1);
 INSERT INTO player VALUES (1, 'anna', 0, 1500);
@@ -293,6 +295,23 @@ def cache_updated(connection: sqlite3.Connection) -> None:
     sql = "INSERT INTO cache (key, value) VALUES ('a', 'n') ON CONFLICT (key) DO UPDATE SET value = 'n'"
     connection.execute(sql)
     connection.execute(HIT)
+
+
+# Rows that refer to a replaced row.
+
+
+def device_replaced_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("INSERT OR REPLACE INTO device VALUES (1, 'a')")
+
+
+def device_replaced_without_foreign_keys(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT OR REPLACE INTO device VALUES (1, 'a')")
+
+
+def device_updated(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("INSERT INTO device VALUES (1, 'a') ON CONFLICT (id) DO UPDATE SET name = 'a'")
 
 
 # Rows that come between a query and a write of all rows.

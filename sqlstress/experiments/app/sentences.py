@@ -76,7 +76,7 @@ def foreign_keys(*, ignored: bool = False) -> str:
     off = "Tables declare foreign keys, but foreign keys are off"
     if ignored:
         return f"{off}: PRAGMA foreign_keys ran in a transaction, where it has no effect."
-    return f"{off}. Run PRAGMA foreign_keys=ON in each connection."
+    return f"{off}: REFERENCES and ON DELETE do nothing. Run PRAGMA foreign_keys=ON in each connection."
 
 
 def settings_differ(*, kinds: int, server: bool = False) -> str:

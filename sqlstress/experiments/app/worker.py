@@ -180,7 +180,9 @@ class AppSource(UserSource):
 
         records = self._statements.records() if self._statements else []
         failures = (
-            explain(what, traits) for topic, what, _, _, traits in records if topic == FAILED_STATEMENT
+            explain(what, message, traits)
+            for topic, what, _, message, traits in records
+            if topic == FAILED_STATEMENT
         )
         return "".join(f" {sentence}" for sentence in islice(failures, 1))
 

@@ -208,8 +208,8 @@ def _place_in_usual(rule: Rule) -> int:
 """Result code of a key that exists."""
 (_DUPLICATE_RULE,) = rules_of(DUPLICATE)
 _RACE = (
-    "With one process it did not fail: two commands had read the same value, such as max(id), before either "
-    f"inserted its row. {_DUPLICATE_RULE.cure}"
+    "With one process it did not fail: two commands had looked for the row, or read the same max(id), before "
+    f"either inserted its row. {_DUPLICATE_RULE.cure}"
 )
 _REPEATED_KEY = "It also fails with one process, so it is no race: the command inserts a key that exists."
 

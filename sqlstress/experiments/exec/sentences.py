@@ -75,8 +75,9 @@ def starting_hides_races(*, share: float, inner: bool = False) -> str:
 @grave
 def deleted_lock_file(*, file: str, count: int) -> str:
     return (
-        f"{plural(count, 'process')} held the lock of {file} after that file was deleted. The next command "
-        "makes a new file and locks that, so both work at the same time. Never delete a lock file."
+        f"{plural(count, 'process')} held the lock of {file} after that file was deleted or replaced. The "
+        "next command locks a new file, so both work at the same time, and what the first writes to the old "
+        "file is lost. Never delete, move or replace a file in use."
     )
 
 

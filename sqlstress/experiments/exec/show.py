@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 from sqlstress.analysis.advice import figure_limits, partial_proofs
-from sqlstress.analysis.causes import SIGBUS, rules_of
+from sqlstress.analysis.causes import rules_of
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.scaling import throughput_findings
@@ -40,6 +40,7 @@ from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
+from sqlstress.sqlite_codes import SIGBUS
 from sqlstress.user_work import MOVED
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks

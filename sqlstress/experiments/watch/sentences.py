@@ -49,8 +49,9 @@ def watch_unlocked(*, database: str, openers: int | None = None, hidden: int | N
 @grave
 def watch_deleted_wal(*, process: str, writes: bool, replaced_ns: float | None = None) -> str:
     cause = (
-        "The usual cause: it opened and closed the database file by other means (a copy, a hash, "
-        "open().close(), a second SQLite library), which dropped its locks."
+        "Usual causes: a program or script deleted -wal, which nothing but SQLite may do; or this process "
+        "opened and closed the database file by other means (a copy, a hash, open().close(), a second SQLite "
+        "library), which dropped its locks."
     )
     if replaced_ns is not None:
         cause = (
@@ -205,8 +206,8 @@ def watch_wal(
     if kind == UNCOPIED and commits is not None:
         return (
             f"{start} Most of them are not checkpointed, no long reader was seen, and "
-            f"{plural(commits, 'commit')} began no checkpoint: automatic checkpoints are off "
-            "(wal_autocheckpoint=0). Leave them on, or run wal_checkpoint regularly."
+            f"{plural(commits, 'commit')} began no checkpoint: automatic checkpoints are off or "
+            "rare (wal_autocheckpoint). Leave them on, or run wal_checkpoint regularly."
         )
     return f"{start} {_WAL_REMEDIES.get(kind, 'The watch was too short to show the cause.')}"
 

@@ -351,6 +351,8 @@ def _checkpoints_with_the_lock(process: Process) -> bool:
 def _wal_growth(watch: Watch) -> Iterator[Finding]:
     yield from _pins(watch)
     kind = wal_kind(watch)
+    if kind is None and _grew_in_steps(watch) and wal_kind(watch, 2 * AUTOCHECKPOINT) == UNCOPIED:
+        kind = UNCOPIED  # A smaller WAL is enough if commits have begun no checkpoint.
     if kind is not None and kind != SNAPSHOT:
         yield wal_finding(watch, kind)
 

@@ -68,7 +68,7 @@ def test_failed_openings_are_counted_in_every_situation(tmp_path: Path) -> None:
     assert counts == [(1, 2), (0, 3), (0, 3), (0, 3)] and not report.ok
     (text,) = (finding.text for finding in findings_of(report, "failed-statement"))
     assert text.startswith("INSERT INTO t VALUES (N) (own.py:12) failed 11 times")
-    assert "two had read the same value" in text
+    assert "two had looked for the row" in text
     assert left(tmp_path) == []
 
 

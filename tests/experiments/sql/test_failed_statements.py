@@ -28,7 +28,7 @@ WAITS = "BEGIN IMMEDIATE;\nUPDATE account SET balance = 0 WHERE id = 1;\nCOMMIT;
 def test_failed_statement_has_its_line_and_cause(
     start: Open, driver: str, script: str, statement: str, line: int, cause: str
 ) -> None:
-    work, source = start(script, driver=driver, busy_timeout="50ms")
+    work, source = start(script, driver=driver, busy_timeout="150ms")
     path = Path(work.place.directions().address)
     with closing(load_driver(driver).connect(path, 1000)) as holder:
         holder.rows("BEGIN IMMEDIATE")
