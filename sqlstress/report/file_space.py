@@ -15,30 +15,22 @@ class TreeSpace:
     """Space that one b-tree takes. A b-tree holds a table or an index."""
 
     name: str
-    """Name of the table or index. The schema table is called sqlite_schema."""
+    """Name of the table or index."""
     table: str
     """Name of the table to which an index belongs; for a table, its own name."""
     is_index: bool
     """Whether the b-tree is an index. The b-tree of a WITHOUT ROWID table counts as a table."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
-    overflowing_entries: int
-    """Number of entries that do not fit on one page."""
-    payload_bytes: int
-    """Size of the records with their headers, in bytes."""
-    unused_bytes: int
-    """Unused space on the pages of the b-tree, in bytes."""
     leaf_pages: int
     """Number of pages of the b-tree that have no child pages."""
     internal_pages: int
     """Number of pages of the b-tree that have child pages."""
-    overflow_pages: int
-    """Number of overflow pages. An entry that does not fit on one page continues on overflow pages."""
 
     @property
     def pages(self) -> int:
-        """Number of all pages of the b-tree, including overflow pages."""
-        return self.leaf_pages + self.internal_pages + self.overflow_pages
+        """Number of all pages of the b-tree."""
+        return self.leaf_pages + self.internal_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,7 @@ class Space:
     free_pages: int | None
     """Number of unused pages, which are on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """All b-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
+    """All b-trees except the schema's, sorted by name."""
 
     def table_with_indices(self, table: str) -> Portion:
         """Return the b-trees of a table and all its indices. Raise KeyError if there is no such table."""

@@ -1,4 +1,4 @@
-"""The pages of a database, from dbstat and from our own reading of the file."""
+"""The space of a database, from dbstat and from our own reading of the file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite import pages as btree
+from sqlstress.report import TreeSpace
 from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
-from sqlstress.targets.sqlite.pages import OVERFLOW, BtreePage, PageFile, Tree
-from sqlstress.targets.sqlite.space import dbstat_pages, has_dbstat, trees_of
+from sqlstress.targets.sqlite.pages import Tree, measure_trees
+from sqlstress.targets.sqlite.space import has_dbstat, tree_in_dbstat, trees_of
 
-Pages = dict[str, list[BtreePage]]
+Spaces = dict[str, TreeSpace]
 
 
 def a_driver_with_dbstat() -> str | None:
@@ -38,33 +38,15 @@ def trees_in(path: Path) -> tuple[Tree, ...]:
         return trees_of(connection)
 
 
-def dbstat_pages_of(path: Path) -> Pages:
-    """Return the pages of each b-tree from dbstat, by number."""
+def from_dbstat(path: Path) -> tuple[TreeSpace, ...]:
+    """Return the space of each b-tree from dbstat."""
     assert DRIVER is not None
     with closing(load_driver(DRIVER).connect(path, 0)) as connection:
-        return {tree.name: sorted(dbstat_pages(connection, tree)) for tree in trees_of(connection)}
+        return tuple(tree_in_dbstat(connection, tree) for tree in trees_of(connection))
 
 
-def read(path: Path) -> Pages:
-    """Return the pages of each b-tree from the file, without a connection in this process."""
-    trees = trees_in(path)
-    with path.open("rb") as file:
-        database = PageFile(file)
-        return {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
-
-
-def agreed(path: Path) -> Pages:
-    """Return the pages; fail unless dbstat and the file agree."""
-    pages = read(path)
-    assert pages == dbstat_pages_of(path)
-    return pages
-
-
-def overflow_pages(pages: Pages) -> int:
-    """Count the overflow pages of all b-trees."""
-    return sum(page.kind == OVERFLOW for tree_pages in pages.values() for page in tree_pages)
-
-
-def numbers(pages: Pages) -> set[int]:
-    """Return the numbers of the pages of all b-trees."""
-    return {page.number for tree_pages in pages.values() for page in tree_pages}
+def agreed(path: Path) -> Spaces:
+    """Return the space of each b-tree by its name; fail unless dbstat and the file agree."""
+    spaces = measure_trees(path, trees_in(path))
+    assert spaces == from_dbstat(path)
+    return {space.name: space for space in spaces}

@@ -279,8 +279,8 @@ def test_missing_space_leaves_only_times_in_the_advice() -> None:
     "space",
     [
         Space(0, 4096, 0, 0, ()),
-        Space(0, 4096, 1, 0, (TreeSpace("other", "other", False, 0, 0, 0, 0, 1, 0, 0),)),
-        Space(0, 0, 0, 0, (TreeSpace("picks", "picks", False, 0, 0, 0, 0, 0, 0, 0),)),
+        Space(0, 4096, 1, 0, (TreeSpace("other", "other", False, 0, 1, 0),)),
+        Space(0, 0, 0, 0, (TreeSpace("picks", "picks", False, 0, 0, 0),)),
         None,
     ],
     ids=["nothing", "no picks", "no pages", "not measured"],
