@@ -163,9 +163,8 @@ def test_five_settings_are_measured_proved_and_shown(cli: Cli) -> None:
 def test_time_of_a_checkpoint_is_seen_from_the_command_line(cli: Cli) -> None:
     said = cli(*CYCLES, "--settings", "wal", "--wal-autocheckpoint", "12", "--details")
     assert said.code == 0
-    due = "wal-12: the checkpoint at 12 frames was due in cycle 3 (5 commits per cycle, one frame each)."
-    assert due in said.text
-    assert re.search(r"It was seen there \([\d.]+ \S+\)\. The slowest cycle except the first", said.text)
+    seen = r"wal-12: a checkpoint was seen in cycle 3\. The slowest cycle except the first is \d"
+    assert re.search(seen, said.text)
 
 
 @pytest.mark.thorough

@@ -15,6 +15,7 @@ from sqlstress.errors import UsageError
 from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
 from sqlstress.experiments.classics.spec import (
     MOST_SAMPLES,
+    REASONS,
     SCALES,
     SCHEMAS,
     CyclesRequest,
@@ -122,8 +123,6 @@ def _queried(case: Case) -> int | None:
 
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
 """Estimated seconds to write a row: in its own transaction, in its own statement, or with many others."""
-REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
 _EXTRA = options_of(MethodsSelection)
 
 

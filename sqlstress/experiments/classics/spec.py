@@ -123,6 +123,10 @@ def tricks_of(case: Case) -> str:
     return " + ".join(parts)
 
 
+REASONS = {"timeout": "timed out", "limit": "met a limit"}
+"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
+
+
 class Scales(NamedTuple):
     """Methods of a phase that are measured at the same scales."""
 
