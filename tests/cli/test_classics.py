@@ -71,7 +71,7 @@ def test_method_that_times_out_has_no_further_passes_and_no_larger_scales(cli: C
 def test_limit_of_sqlite_is_not_a_time_out(cli: Cli) -> None:
     cli(
         *("methods", "--phase", "query", "--scale", "20,2000,2200", "--method", "blk,values"),
-        *("--driver", "sqlite3", *METHODS, "--samples", "150"),
+        *("--driver", "sqlite3", *METHODS),
         expected=0,
     )
     told = outcomes(saved())

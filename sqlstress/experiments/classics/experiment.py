@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.classics.spec import (
     MOST_SAMPLES,
     REASONS,
@@ -90,17 +90,6 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
     return replace(request.case, settings=settings, spec=method)
 
 
-def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
-    """Raise UsageError if no method is planned, or if an option applies to none of the planned methods."""
-    if not planned:
-        names = ",".join(request.selection.method or ())
-        raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
-    if "samples" in request.given and all(method.phase != "query" for method in planned):
-        raise UsageError("--samples applies to queries. Add --phase query, or leave it out.")
-    if "chunk" in request.given and all(method.name != "BLK/n" for method in planned):
-        raise UsageError("--chunk applies to BLK/n. Add it to --method, or leave it out.")
-
-
 def _check_scale(method: Method) -> None:
     """Raise UsageError if the phase (insert, allocate or query) does not support the scale."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
@@ -112,13 +101,8 @@ def _check_scale(method: Method) -> None:
         first, second = method.sets
         raise UsageError(
             f"--scale {method.scale:,}: these pairs need {first:,} and {second:,} samples, and the "
-            f"queried table has {method.samples:,}. Raise --samples, or change --scale."
+            f"queried table has {method.samples:,}. Change --scale."
         )
-
-
-def _queried(case: Case) -> int | None:
-    """Return the number of samples in the queried table; None if the case does not query."""
-    return case.spec.samples if case.spec.phase == "query" else None
 
 
 ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
@@ -185,7 +169,9 @@ class MethodsExperiment(_Experiment):
                 sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
             )
         ]
-        _check_use([case.spec for case in planned], request)
+        if not planned:
+            names = ",".join(selection.method or ())
+            raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
         for case in planned:
             _check_scale(case.spec)
         for driver in request.values_for("driver"):
@@ -196,15 +182,7 @@ class MethodsExperiment(_Experiment):
         return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
 
     def work_key(self, case: Case) -> Case:
-        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=_queried(case) or 0))
-
-    def unknown_figures(self) -> dict[str, UnknownFigure]:
-        unknown = UnknownFigure(
-            "the size of the table that is queried",
-            _queried,
-            lambda case: replace(case, spec=replace(case.spec, samples=0)),
-        )
-        return {"samples of the queried table": unknown}
+        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=0))
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"

@@ -192,11 +192,7 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
 
 
 def _method_legend(group: Group) -> Iterator[str]:
-    """Yield clauses of the legend: the queried table, the spread, and the failed outcomes."""
-    samples = next((run.case.spec.samples for run in group.runs if run.case.spec.phase == "query"), 0)
-    if samples:
-        rows = format_count(samples * (samples - 1) // 2)
-        yield f"queries read a table of {rows} results: all pairs of {format_count(samples)} samples"
+    """Yield clauses of the legend: the spread, and the failed outcomes."""
     yield from case_table.spread_legend(group, "figure")
     yield "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
     yield from verified_legend(group, "the tables and the answers are right")

@@ -59,17 +59,10 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
         required=True,
     )
-    samples: int = option(
-        whole_number(2, MOST_SAMPLES),
-        300,
-        LOAD,
-        "Samples in the queried table. It holds every pair of them.",
-        meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
-        unsaid=1000,
-    )
-    chunk: int = option(
-        whole_number(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS"
-    )
+    samples: int = 300
+    """Samples in the queried table, which holds every pair of them; 0 if not known."""
+    chunk: int = 1000
+    """Rows per statement of BLK/n."""
 
     @property
     def rows(self) -> int:
