@@ -15,7 +15,6 @@ from sqlstress.experiments.classics import STATEMENTS
 from sqlstress.experiments.classics.spec import SCHEMAS, setting_of
 from sqlstress.report import Report
 from sqlstress.statistics.series import WAL_FRAMES
-from sqlstress.targets.sqlite import space as spaces
 from tests.cli.conftest import Cli, Said, saved
 from tests.rows import thorough
 from tests.targets.test_analyzer import PROGRAM, assert_same
@@ -113,13 +112,10 @@ def test_measurement_reports_time_and_space_of_every_type(cli: Cli, tmp_path: Pa
 
 @pytest.mark.thorough
 @pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not installed")
-@pytest.mark.parametrize("way", ["by dbstat", "by our own walk"])
 @pytest.mark.parametrize("id_type", ["int", "ulid"])
 def test_space_of_every_schema_equals_the_output_of_sqlite3_analyzer(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_type: str, way: str
+    cli: Cli, tmp_path: Path, id_type: str
 ) -> None:
-    if way == "by our own walk":
-        monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
     cli(*KEYS, "--full", "--id-type", id_type, "--users", "200", "--keep", "-o", "report.json", expected=0)
     runs = {run.case.spec.schema: run for run in saved().runs if run.case.spec}
     assert tuple(runs) == SCHEMAS

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from sqlstress.errors import UsageError
 from sqlstress.report import TreeSpace
-from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
+from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.pages import Tree, measure_trees
-from sqlstress.targets.sqlite.space import has_dbstat, tree_in_dbstat, trees_of
+from sqlstress.targets.sqlite.space import trees_of
 
 Spaces = dict[str, TreeSpace]
 
 
-def a_driver_with_dbstat() -> str | None:
-    """Return the name of a driver whose library has dbstat, or None if there is none."""
-    for name in DRIVERS:
-        with (
-            suppress(UsageError),
-            closing(load_driver(name).connect(Path(":memory:"), 0)) as connection,
-        ):
-            if has_dbstat(load_driver(name), connection):
-                return name
-    return None
+def has_dbstat() -> bool:
+    """Return whether the SQLite of the module sqlite3 has the table dbstat."""
+    with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.Error):
+        connection.execute("SELECT 1 FROM dbstat")
+        return True
+    return False
 
 
-DRIVER = a_driver_with_dbstat()
-needs_dbstat = pytest.mark.skipif(DRIVER is None, reason="no SQLite here has dbstat")
+needs_dbstat = pytest.mark.skipif(not has_dbstat(), reason="the SQLite here lacks dbstat")
 
 
 def trees_in(path: Path) -> tuple[Tree, ...]:
@@ -40,9 +36,14 @@ def trees_in(path: Path) -> tuple[Tree, ...]:
 
 def from_dbstat(path: Path) -> tuple[TreeSpace, ...]:
     """Return the space of each b-tree from dbstat."""
-    assert DRIVER is not None
-    with closing(load_driver(DRIVER).connect(path, 0)) as connection:
-        return tuple(tree_in_dbstat(connection, tree) for tree in trees_of(connection))
+    query = "SELECT pagetype, count(*), sum(ncell) FROM dbstat WHERE name = ? GROUP BY pagetype"
+    spaces = []
+    for tree in trees_in(path):
+        with closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(query, (tree.name,)).fetchall()
+        pages, cells = ({kind: row[number] for kind, *row in rows} for number in (0, 1))
+        spaces.append(tree.space(Counter(pages), Counter(cells)))
+    return tuple(spaces)
 
 
 def agreed(path: Path) -> Spaces:

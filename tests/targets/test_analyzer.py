@@ -14,7 +14,6 @@ from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.report.file_space import Portion
-from sqlstress.targets.sqlite import space
 from sqlstress.targets.sqlite.space import measure_space
 from tests.rows import mostly_thorough
 from tests.targets.databases import ID_TYPES, create_picks
@@ -25,13 +24,6 @@ pytestmark = pytest.mark.skipif(PROGRAM is None, reason="sqlite3_analyzer is not
 Section = dict[str, str]
 _TITLE = re.compile(r"\*\*\* (.*?) \*+")
 _LINE = re.compile(r"([A-Z][^.]*[^. ])\.{2,} +(.*?) *")
-
-
-@pytest.fixture(params=["by dbstat", "by our own walk"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "by our own walk":
-        monkeypatch.setattr(space, "DBSTAT", "is_not_there")
-    return str(request.param)
 
 
 def printed(path: Path) -> dict[str, Section]:
@@ -104,7 +96,6 @@ def assert_same(space: Space, path: Path) -> None:
 PLAIN, LAYOUTS = "page_size=4096", ("page_size=512", "page_size=65536", "auto_vacuum=full")
 
 
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("id_type", mostly_thorough(ID_TYPES, ["uuid4"]))
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_space_of_every_schema_of_picks_equals_the_analyzers(path: Path, schema: str, id_type: str) -> None:
@@ -114,7 +105,6 @@ def test_space_of_every_schema_of_picks_equals_the_analyzers(path: Path, schema:
     assert space.indices_of("picks").fan_out
 
 
-@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("pragma", mostly_thorough([PLAIN, *LAYOUTS], [PLAIN]))
 def test_space_with_any_layout_of_pages_equals_the_analyzers(path: Path, pragma: str) -> None:
     create_picks(path, "pair-norowid", "uuid4", [pragma])

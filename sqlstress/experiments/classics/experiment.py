@@ -105,8 +105,6 @@ def _check_scale(method: Method) -> None:
         )
 
 
-ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
-"""Estimated seconds to write a row: in its own transaction, in its own statement, or with many others."""
 _EXTRA = options_of(MethodsSelection)
 
 
@@ -187,13 +185,6 @@ class MethodsExperiment(_Experiment):
     def work_label(self, case: Case) -> str:
         return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
 
-    def estimated_s(self, case: Case) -> float:
-        method: Method = case.spec
-        row_s = IN_BULK_S if method.name != "1b1" else ROW_S
-        if method.name == "1b1" and method.phase != "query" and not method.transaction:
-            row_s = ROW_COMMIT_S
-        return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
-
     def timeout_s(self, case: Case) -> float:
         return float(case.spec.timeout_s)
 
@@ -221,7 +212,6 @@ class MethodsExperiment(_Experiment):
 
 MOST_PICKS = 10_000_000
 """Maximum number of rows (picks) of a case, because the check of the data holds all of them in memory."""
-PICK_S = 50e-6
 USERS = 150
 """Default number of users. With the published 1000 users, five passes would take several minutes."""
 
@@ -304,15 +294,8 @@ class KeysExperiment(_Experiment):
     def work_label(self, case: Case) -> str:
         return f"{case.spec.schema}, {case.spec.id_type}"
 
-    def estimated_s(self, case: Case) -> float:
-        picks: Picks = case.spec
-        return PICK_S * picks.users * picks.picks
-
 
 # Cycles.
-
-
-COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 
 def _check_cycles(request: CyclesRequest) -> None:
@@ -393,12 +376,3 @@ class CyclesExperiment(_Experiment):
 
     def rate_units(self, case: Case) -> str:
         return "cycles"
-
-    def estimated_s(self, case: Case) -> float:
-        work: Cycling = case.spec
-        statements = work.cycles * (2 * work.rows + 1)
-        commits = statements if work.transaction == "none" else 1
-        # A commit of a rollback journal waits for several syncs.
-        commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
-        load = commits * commit_s + statements * STATEMENT_S
-        return load if work.timeout_s is None else min(load, work.timeout_s)

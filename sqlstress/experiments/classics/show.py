@@ -130,17 +130,6 @@ def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | 
 # Methods: a row for each method at a scale (number of rows) by a driver.
 
 
-def factor_cell(ratio: float) -> str:
-    """Return a ratio as text of at most six characters: "1x", "1.2x", "90x", "17kx"."""
-    if ratio < 0.095:
-        return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
-    if ratio < 9.95:
-        return "1x" if ratio == 1 else f"{ratio:.1f}x"
-    if ratio < 9999.5:
-        return f"{ratio:.0f}x"
-    return f"{ratio / 1000:.0f}kx" if ratio < 999_500 else f"{ratio:.0e}x"
-
-
 DRIVERS = Compared(
     lambda case: case.driver,
     base="sqlite3",
@@ -183,10 +172,10 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
         yield Column("driver", align="left", role=NAME, cell=lambda row: row.run.case.driver)
     yield Column("rows/s", ("rows", "per s"), cell=main_cell(METHODS, count_cell))
     meaning = "1b1 = 1: relative to the best figure of 1b1 in the same phase"
-    yield relative_column("1b1 = 1", rows, METHODS, factor_cell, meaning=meaning)
+    yield relative_column("1b1 = 1", rows, METHODS, count_cell, meaning=meaning)
     if {DRIVERS.base} < drivers:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
-        yield relative_column("sqlite3 = 1", rows, DRIVERS, factor_cell, meaning=meaning, leaves=20)
+        yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
     yield Column("time s", cell=_method_seconds, leaves=10)
     yield VERIFIED.explained(_method_legend(group))
 
@@ -270,11 +259,6 @@ def percent_cell(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
-def fan_out_cell(children: float) -> str:
-    """Return an average fan-out (children per internal page of a b-tree), rounded to a whole number."""
-    return whole_cell(round(children))
-
-
 def _retries(trial: Trial) -> str | None:
     counts = [count for count in (trial.busy, trial.busy_snapshot) if count is not None]
     return count_cell(sum(counts)) if counts else None
@@ -324,11 +308,11 @@ SPACE_COLUMNS: tuple[Column[Row], ...] = (
     ),
     _space_column("table", "table_share", percent_cell, meaning="table: its share of the file", leaves=30),
     _space_column("indices", "indices_share", percent_cell, meaning="indices: their share of the file"),
-    _space_column("table fan-out", "table_fan_out", fan_out_cell, leaves=10),
+    _space_column("table fan-out", "table_fan_out", count_cell, leaves=10),
     _space_column(
         "indices fan-out",
         "indices_fan_out",
-        fan_out_cell,
+        count_cell,
         meaning="fan-out: children of an internal page, on average; shares and fan-outs are from "
         "sqlite3_analyzer",
     ),

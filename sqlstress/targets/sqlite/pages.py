@@ -1,6 +1,6 @@
 """The b-tree pages of a database file, read without SQLite.
 
-This module measures the space of b-trees if an SQLite library lacks the table dbstat.
+SQLite's table dbstat counts pages, too, but many builds of SQLite lack it.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
 POSIX locks. The content of a WAL is not read. Overflow pages, on which a long entry continues, are not read.

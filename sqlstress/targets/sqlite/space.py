@@ -1,28 +1,22 @@
-"""The space that each b-tree takes in a database file, from SQLite's table dbstat, or else from its pages.
+"""The space that each b-tree takes in a database file.
 
 The schema table is left out, and so are overflow pages: no entry of the measured tables has overflow pages.
-
-Linux distributions compile dbstat into SQLite. Python's installers for Windows and macOS do not.
-Source: https://www.sqlite.org/dbstat.html
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 from sqlstress import sqlite_codes as codes
 from sqlstress.errors import EnvironmentFailure, SqlstressError, error_message
-from sqlstress.report import Space, TreeSpace
+from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_in_subprocess
-from sqlstress.targets.sqlite import pages
-from sqlstress.targets.sqlite.drivers import Connection, Driver, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, DamagedFile, Tree
+from sqlstress.targets.sqlite.pages import DamagedFile, Tree, measure_trees
 
-DBSTAT = "dbstat"
 # sqlite_schema does not list the index of a WITHOUT ROWID table's primary key: the table is this index.
 _TREES = """
 SELECT name, tbl_name, rootpage, type = 'index', type = 'index' OR EXISTS (
@@ -69,7 +63,6 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 
 
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
-    spaces = None
     with opened(case, path) as connection:
         # In journal modes other than WAL the result is 0.
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
@@ -79,38 +72,13 @@ def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
             for name in ("page_size", "page_count", "freelist_count")
         )
         trees = trees_of(connection)
-        if has_dbstat(load_driver(case.driver), connection):
-            spaces = tuple(tree_in_dbstat(connection, tree) for tree in trees)
-    if spaces is None:
-        spaces = call_in_subprocess(pulse, pages.measure_trees, path, trees)
+    spaces = call_in_subprocess(pulse, measure_trees, path, trees)
     return Space(path.stat().st_size, page_size, page_count, free_pages, spaces)
 
 
 def trees_of(connection: Connection) -> tuple[Tree, ...]:
+    """Return the b-trees of a database, except the schema's."""
     return tuple(
         Tree(name, table, root, bool(is_index), bool(keyed))
         for name, table, root, is_index, keyed in connection.rows(_TREES)
     )
-
-
-def has_dbstat(driver: Driver, connection: Connection) -> bool:
-    try:
-        connection.rows(f"SELECT 1 FROM {DBSTAT} LIMIT 0")
-    except Exception as error:
-        if driver.result_code(error) != codes.ERROR:
-            raise
-        return False
-    return True
-
-
-def tree_in_dbstat(connection: Connection, tree: Tree) -> TreeSpace:
-    """Return the space of a b-tree, from dbstat. Raises DamagedFile."""
-    rows = connection.rows(
-        f"SELECT pagetype, count(*), sum(ncell) FROM {DBSTAT} "
-        "WHERE name = ? AND pagetype <> 'overflow' GROUP BY pagetype",
-        (tree.name,),
-    )
-    if not {kind for kind, _, _ in rows} <= {LEAF, INTERNAL}:
-        raise DamagedFile(f"a page of {tree.name} has an unknown type")
-    pages, cells = ({kind: row[number] for kind, *row in rows} for number in (0, 1))
-    return tree.space(Counter(pages), Counter(cells))
