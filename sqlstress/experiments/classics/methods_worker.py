@@ -212,16 +212,12 @@ def json_statement(phase: str) -> str:
     )
 
 
-def bulk_statement(phase: str, name: str, count: int) -> str:
-    """Return a statement for `count` rows or pairs. The method `name` makes a difference in queries only."""
-    if phase != QUERY:
-        beginning, places = INSERT[phase]
-        return beginning + ", ".join([places] * count)
-    if name != "VALUES":
+def bulk_statement(phase: str, count: int) -> str:
+    """Return a statement for `count` rows or pairs, which has a parameter for each value."""
+    if phase == QUERY:
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
-    values = f"VALUES {', '.join(['(?, ?)'] * count)}"
-    joined = '(("t1"."a_id" = "p"."column1") AND ("t1"."b_id" = "p"."column2"))'
-    return f'{_SELECT} INNER JOIN ({values}) AS "p" ON {joined}'
+    beginning, places = INSERT[phase]
+    return beginning + ", ".join([places] * count)
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
@@ -238,13 +234,13 @@ def sql_operations(case: Case, connection: Connection, run: Run | None = None) -
 
     An operation writes rows, or queries pairs and returns their results.
     """
-    phase, name, run = case.spec.phase, case.spec.name, run or connection.rows
+    phase, run = case.spec.phase, run or connection.rows
 
     def one_by_one(rows: Sequence[Row]) -> object:
         return deque(map(write, rows), 0) if write else [*chain.from_iterable(map(get, rows))]
 
     def in_bulk(rows: Sequence[Row]) -> object:
-        return run(bulk_statement(phase, name, len(rows)), tuple(chain.from_iterable(rows)))
+        return run(bulk_statement(phase, len(rows)), tuple(chain.from_iterable(rows)))
 
     def from_json(rows: Sequence[Row]) -> object:
         return run(json_statement(phase), (json.dumps([record(phase, row) for row in rows]),))
@@ -259,7 +255,6 @@ def sql_operations(case: Case, connection: Connection, run: Run | None = None) -
         "1b1": one_by_one,
         "BLK": in_bulk,
         "BLK/n": in_bulk,
-        "VALUES": in_bulk,
         "JSON": from_json,
         "SPC": inside,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -67,10 +67,10 @@ def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
         return [result for result in found if result]
 
     def select(pairs: Sequence[Pair]) -> list[Result]:
-        return list(FORMS[case.spec.name](pairs))
+        return list(nested(pairs))
 
     inserts = {"1b1": create, "BLK": insert_many, "BLK/n": insert_many}
-    queries = {"1b1": get, "BLK": select, "VALUES": select}
+    queries = {"1b1": get, "BLK": select}
     return sql_operations(case, connection, run) | (queries if phase == QUERY else inserts)
 
 
@@ -78,14 +78,3 @@ def nested(wanted: Sequence[Pair]) -> Any:
     """Return the query of the method BLK: a condition for each pair, joined by OR."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))
-
-
-def values_join(wanted: Sequence[Pair]) -> Any:
-    """Return the query of the method VALUES, which joins the pairs as a table."""
-    given = peewee.ValuesList(wanted, alias="p")
-    same = (Result.a == given.c.column1) & (Result.b == given.c.column2)
-    return Result.select().join(given, on=same)
-
-
-FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "VALUES": values_join}
-"""Functions that return the query for a list of pairs, by name of the method."""

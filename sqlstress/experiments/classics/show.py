@@ -29,7 +29,7 @@ from sqlstress.experiments.classics.findings import (
     times_of,
     total_ns,
 )
-from sqlstress.experiments.classics.spec import METHOD_NAMES, PHASES, Cycling, Picks, setting_of, tricks_of
+from sqlstress.experiments.classics.spec import PHASES, Cycling, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
@@ -147,10 +147,8 @@ def _method_rows(group: Group) -> list[Row]:
         case = row.run.case
         return PHASES.index(case.spec.phase), drivers.index(case.driver), case.spec.rows
 
-    rows = ((row, row.run.case.spec) for row in case_table.rows_of(group))
-    return sorted(
-        (row for row, method in rows if method.name in METHOD_NAMES and method.phase in PHASES), key=work
-    )
+    known = (row for row in case_table.rows_of(group) if row.run.case.spec.phase in PHASES)
+    return sorted(known, key=work)
 
 
 def _method_seconds(row: Row) -> str | None:
