@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class CyclesSource(StepSource):
         super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s, clock)
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
-        self._sums = [0] * len(self.kinds)
+        self._sums: Counter[str] = Counter()
         """Time of the current cycle by kind of step, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
@@ -90,10 +91,9 @@ class CyclesSource(StepSource):
         for cycle in range(1, self._cycling.cycles + 1):
             self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
             yield
-            times = dict(zip(self.kinds, self._sums, strict=True))
-            self._statements.append(times[INSERT] + times[DELETE])
-            self._bounds.append(times[BEGIN] + times[COMMIT])
-            self._sums = [0] * len(self.kinds)
+            self._statements.append(self._sums[INSERT] + self._sums[DELETE])
+            self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
+            self._sums.clear()
             if self._looks:
                 self._looks.take()
         if self._looks:
@@ -116,7 +116,7 @@ class CyclesSource(StepSource):
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         super().settle(chunk, done, results, stamps)
         for kind, begin, end in zip(chunk.kinds[:done], *stamps, strict=True):
-            self._sums[kind] += end - begin
+            self._sums[self.kinds[kind]] += end - begin
 
     def findings(self) -> Findings:
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))

@@ -26,7 +26,7 @@ from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -157,8 +157,8 @@ class MethodsWork(ClassicWork):
 # Keys.
 
 
-_HAS_UNIXEPOCH = (3, 38)
-"""First version of SQLite with the function unixepoch()."""
+NOW = "CAST(strftime('%s', 'now') AS INT)"
+"""SQL of the time, like unixepoch(), which SQLite lacks before 3.38."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
@@ -169,11 +169,9 @@ HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which a pick has the column created_at, the time of its creation."""
 
 
-def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
+def definitions(picks: Picks) -> Iterator[str]:
     """Yield the SQL statements that create the tables and the indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
-    has_unixepoch = tuple(map(int, sqlite_version.split(".")[:2])) >= _HAS_UNIXEPOCH
-    now = "unixepoch()" if has_unixepoch else "CAST(strftime('%s', 'now') AS INT)"
     yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
     yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
     columns = ",\n    ".join(
@@ -185,8 +183,8 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
             "public BOOLEAN NOT NULL DEFAULT true",
             "done BOOLEAN NOT NULL DEFAULT false",
             "when_done INT",
-            *[f"created_at INT NOT NULL DEFAULT ({now})"] * (picks.schema in HAVE_CREATED_AT),
-            f"last_updated INT NOT NULL DEFAULT ({now})",
+            *[f"created_at INT NOT NULL DEFAULT ({NOW})"] * (picks.schema in HAVE_CREATED_AT),
+            f"last_updated INT NOT NULL DEFAULT ({NOW})",
             _REFERENCE.format("user"),
             _REFERENCE.format("item"),
             *["PRIMARY KEY (user, item)"] * picks.schema.startswith("pair-"),
@@ -235,8 +233,7 @@ class KeysWork(ClassicWork):
                 (row_id, *LISTED[name](number)) for number, row_id in zip(numbers, ids, strict=False)
             ]
         self._begun = time.time(), time.monotonic()
-        _, version = load_driver(self.case.driver).versions()
-        self.place.create_tables(definitions(self.picks, version), pulse)
+        self.place.create_tables(definitions(self.picks), pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             for name, places in (("users", "?, ?"), ("items", "?, ?, ?")):
