@@ -194,15 +194,12 @@ class MethodsExperiment(_Experiment):
         A case is skipped if its method timed out or met a limit at a smaller scale, or timed out at this
         scale.
         """
-        for run in runs:
-            if run.case.workload != self.name:
-                continue
+        for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
             is_same_method = replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) == case
-            if not is_same_method or scale > case.spec.scale:
-                continue
             outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
-            if outcome and (scale < case.spec.scale or outcome == "timeout"):
+            is_later = scale < case.spec.scale or (scale == case.spec.scale and outcome == "timeout")
+            if outcome and is_same_method and is_later:
                 return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
         return None
 
