@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -42,7 +41,9 @@ def from_dbstat(path: Path) -> tuple[TreeSpace, ...]:
         with closing(sqlite3.connect(path)) as connection:
             rows = connection.execute(query, (tree.name,)).fetchall()
         pages, cells = ({kind: row[number] for kind, *row in rows} for number in (0, 1))
-        spaces.append(tree.space(Counter(pages), Counter(cells)))
+        leaves, internal = pages.get("leaf", 0), pages.get("internal", 0)
+        entries = cells.get("leaf", 0) + (cells.get("internal", 0) if tree.keyed else 0)
+        spaces.append(TreeSpace(tree.name, tree.table, tree.is_index, entries, leaves, internal))
     return tuple(spaces)
 
 

@@ -40,12 +40,6 @@ class Tree(NamedTuple):
     keyed: bool
     """Whether the b-tree is ordered by keys (an index or a WITHOUT ROWID table) rather than by rowids."""
 
-    def space(self, pages: Counter[str], cells: Counter[str]) -> TreeSpace:
-        """Return the space of the b-tree from its numbers of pages and of cells, by kind of page."""
-        # The cells of an internal page of a rowid table only separate its child pages.
-        entries = cells[LEAF] + (cells[INTERNAL] if self.keyed else 0)
-        return TreeSpace(self.name, self.table, self.is_index, entries, pages[LEAF], pages[INTERNAL])
-
 
 HEADER = 100
 """Size of the file header, at the beginning of page 1, in bytes."""
@@ -94,15 +88,15 @@ def measure_trees(path: Path, trees: Sequence[Tree]) -> tuple[TreeSpace, ...]:
 
 def _measure(file: PageFile, tree: Tree) -> TreeSpace:
     pages: Counter[str] = Counter()
-    cells: Counter[str] = Counter()
+    entries = 0
     waiting = [tree.root]
     while waiting:
         number = waiting.pop()
         data = file.take(number)
         try:
-            first_byte, count = struct.unpack_from(">B2xH", data)
+            first_byte, cells = struct.unpack_from(">B2xH", data)
             kind = _KINDS.get((tree.keyed, first_byte))
-            offsets = struct.unpack_from(f">{count}H", data, 12 if kind == INTERNAL else 8)
+            offsets = struct.unpack_from(f">{cells}H", data, 12 if kind == INTERNAL else 8)
             if kind == INTERNAL:
                 waiting += (struct.unpack_from(">I", data, offset)[0] for offset in (*offsets, 8))
         except struct.error as error:
@@ -110,5 +104,6 @@ def _measure(file: PageFile, tree: Tree) -> TreeSpace:
         if kind is None:
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
         pages[kind] += 1
-        cells[kind] += count
-    return tree.space(pages, cells)
+        # The cells of an internal page of a rowid table only separate its child pages.
+        entries += cells if tree.keyed or kind == LEAF else 0
+    return TreeSpace(tree.name, tree.table, tree.is_index, entries, pages[LEAF], pages[INTERNAL])
