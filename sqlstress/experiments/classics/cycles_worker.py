@@ -6,9 +6,8 @@ Each statement is a step of the timed loop, so that each statement has its own l
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import DONE, Chunk, Findings, Stamps
@@ -66,18 +65,12 @@ class CyclesSource(StepSource):
     """
 
     def __init__(
-        self,
-        case: Case,
-        place: SqlitePlace | DryPlace,
-        worker: int,
-        salt: int,
-        shared: tuple[Any, ...],
-        clock: Callable[[], int] = time.perf_counter_ns,
+        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         client = place.client(worker) if place.stores else None
         self._cycling: Cycling = case.spec
         calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
-        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s, clock)
+        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s)
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()

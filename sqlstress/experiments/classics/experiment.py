@@ -33,7 +33,7 @@ from sqlstress.experiments.classics.spec import (
 from sqlstress.options.option import SWEEP, options_of, select_options
 from sqlstress.options.parsing import choices, whole_number
 from sqlstress.report import Run
-from sqlstress.report.case import SETTINGS, Case, common, otherwise
+from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
 
@@ -230,10 +230,6 @@ def _check_keys(request: KeysRequest) -> None:
 
 
 _PICKS = options_of(Picks)
-_OTHERWISE = {
-    "synchronous": otherwise("synchronous", default="normal"),
-    "pragma": otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
-}
 
 
 class KeysExperiment(_Experiment):
@@ -261,8 +257,11 @@ class KeysExperiment(_Experiment):
         otherwise("repeat", default=5),
         replace(_PICKS["users"], default=USERS),
         *select_options(_PICKS, "picks", "items", "begin"),
-        *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
-        *common("driver", "verify", "max-failed", "seed"),
+        *common("journal-mode"),
+        otherwise("synchronous", default="normal"),
+        *common("fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
+        otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
+        *common("busy-timeout", "driver", "verify", "max-failed", "seed"),
     )
     selection = KeysSelection
     label_fields = frozenset(("schema", "id_type"))

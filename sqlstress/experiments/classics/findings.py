@@ -186,15 +186,11 @@ class CycleTimes:
         return sum(self.cycles) + sum(self.bounds)
 
     @property
-    def slowest(self) -> int | None:
-        """Number, from 1, of the slowest cycle except the first; None if there is only one cycle."""
+    def slowest(self) -> tuple[int, int] | None:
+        """Number, from 1, and time in ns of the slowest cycle except the first; None if there is only one."""
         numbers = range(2, len(self.cycles) + 1)
-        return max(numbers, key=lambda number: self.cycles[number - 1], default=None)
-
-    @property
-    def slowest_ns(self) -> int | None:
-        """Time of the slowest cycle except the first, in ns; None if there is only one cycle."""
-        return self.cycles[self.slowest - 1] if self.slowest else None
+        number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
+        return (number, self.cycles[number - 1]) if number else None
 
 
 def times_of(trial: Trial) -> CycleTimes | None:
@@ -256,7 +252,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
             sentences.checkpoint,
             where=setting_of(run.case),
             cycles=times.checkpoints,
-            slowest=times.slowest,
-            slowest_ns=times.cycles[times.slowest - 1],
+            slowest=times.slowest[0],
+            slowest_ns=times.slowest[1],
             median_ns=median(times.cycles),
         )

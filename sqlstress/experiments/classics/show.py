@@ -175,14 +175,12 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
         yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
     yield Column("time s", cell=_method_seconds, leaves=10)
-    yield VERIFIED.explained(_method_legend(group))
-
-
-def _method_legend(group: Group) -> Iterator[str]:
-    """Yield clauses of the legend: the spread, and the failed outcomes."""
-    yield from case_table.spread_legend(group, "figure")
-    yield "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
-    yield from verified_legend(group, "the tables and the answers are right")
+    meanings = [
+        *case_table.spread_legend(group, "figure"),
+        "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
+        *verified_legend(group, "the tables and the answers are right"),
+    ]
+    yield VERIFIED.explained(meanings)
 
 
 class MethodsShown(ClassicShown):
@@ -371,19 +369,24 @@ def _done(row: Row) -> str | None:
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 
 
-def _slowest_cycle(row: Row) -> str | None:
-    times = _times(row)
-    return whole_cell(times.slowest) if times and times.slowest else None
-
-
-SETTING: Column[Row] = Column("setting", align="left", cell=lambda row: setting_of(row.run.case))
+SETTING: Column[Row] = Column(
+    "setting",
+    align="left",
+    cell=lambda row: setting_of(row.run.case),
+    meaning="tx: one transaction over the whole run; off: no automatic checkpoints; a number: WAL frames "
+    "that trigger a checkpoint",
+)
 SLOWEST: tuple[Column[Row], ...] = (
     Column(
         "slowest ms",
-        cell=_ms(lambda times: times.slowest_ns),
+        cell=_ms(lambda times: times.slowest[1] if times.slowest else None),
         meaning="slowest: the slowest cycle except the first",
     ),
-    Column("slowest cycle", ("in", "cycle"), cell=_slowest_cycle),
+    Column(
+        "slowest cycle",
+        ("in", "cycle"),
+        cell=lambda row: whole_cell(times.slowest[0]) if (times := _times(row)) and times.slowest else None,
+    ),
 )
 CYCLE_COLUMNS: tuple[Column[Row], ...] = (
     Column("cycles done", cell=_done),
@@ -409,21 +412,6 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
     Column("median ms", cell=_ms(lambda times: median(times.cycles)), leaves=10),
     *SLOWEST,
 )
-_SETTINGS = {"tx": "one transaction over the whole run", "off": "no automatic checkpoints"}
-"""Meanings of the words in the name of a setting."""
-
-
-def _setting_legend(group: Group) -> Iterator[str]:
-    parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
-    yield from (f"{part}: {text}" for part, text in _SETTINGS.items() if part in parts)
-    if any(part.isdecimal() for part in parts):
-        yield "a number: WAL frames that trigger a checkpoint"
-
-
-def _cycle_legend(group: Group) -> Iterator[str]:
-    """Yield clauses of the legend: what times include, the spread, and the check of the data."""
-    yield from case_table.spread_legend(group, "total")
-    yield from verified_legend(group, "the table holds what the last acknowledged commit left")
 
 
 class CyclesShown(ClassicShown):
@@ -460,9 +448,9 @@ class CyclesShown(ClassicShown):
         )
 
     def tables(self, group: Group) -> Iterator[Table]:
-        setting = SETTING.explained(_setting_legend(group))
-        verified = VERIFIED.explained(_cycle_legend(group))
-        yield table_of(case_table.rows_of(group), (setting, *CYCLE_COLUMNS, verified))
+        proved = verified_legend(group, "the table holds what the last acknowledged commit left")
+        verified = VERIFIED.explained([*case_table.spread_legend(group, "total"), *proved])
+        yield table_of(case_table.rows_of(group), (SETTING, *CYCLE_COLUMNS, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield a plot with the time of each cycle: a line for each setting, with its checkpoints marked."""
