@@ -50,7 +50,7 @@ from sqlstress.show.blocks import (
     whole_cell,
 )
 from sqlstress.show.case_table import ComparisonFigure, Row
-from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, name, small_multiples
+from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, marks, name, small_multiples
 from sqlstress.show.shown import TIME, Presenter
 from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, format_count, format_duration
 
@@ -479,14 +479,9 @@ def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)
     yield {**trace, "mode": "lines", "legendgroup": label}
     if marked := [cycle for cycle in times.checkpoints if cycle <= len(ms)]:
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "name": f"{label}: checkpoint",
-            "legendgroup": label,
-            "showlegend": False,
-            "x": marked,
-            "y": [ms[cycle - 1] for cycle in marked],
-            "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
-            "hovertemplate": f"{hover}, with a checkpoint",
-        }
+        times_ms = [ms[cycle - 1] for cycle in marked]
+        text = f"{hover}, with a checkpoint"
+        diamonds = marks(
+            f"{label}: checkpoint", marked, times_ms, text, color=colour(number), size=10, symbol="diamond"
+        )
+        yield {**diamonds, "legendgroup": label, "showlegend": False}
