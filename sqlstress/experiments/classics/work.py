@@ -83,30 +83,28 @@ QUERIED = "methods: the queried file"
 class MethodsWork(ClassicWork):
     """Work of a cell of methods: the file must have every acknowledged sample and result once."""
 
-    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
-        super().__init__(case, place, salt, carry)
-        self.method: Method = case.spec
-        (self._path,) = place.paths
-        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
-        self._samples = known[self.method.phase]
+    @property
+    def _samples(self) -> int:
         """Number of samples in the file before the worker starts."""
+        method: Method = self.case.spec
+        return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
     def steps_of(self, worker: int) -> Iterator[Step]:
         return methods_worker.steps_of(self.case)
 
     def create(self, pulse: Pulse) -> None:
         """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
-        wanted = None
-        if self.method.phase == "query":
+        wanted, path = None, self.place.paths[0]
+        if self.case.spec.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
-            wanted = self._path, self.case.seed, self.method.samples, settings
+            wanted = path, self.case.seed, self._samples, settings
         if wanted is None or self._carry.get(QUERIED) != wanted:
             self._carry[QUERIED] = None
             self.place.discard()
             with self.place.opened() as connection:
                 self._fill(connection, pulse)
             self._carry[QUERIED] = wanted
-        files.first_write(self.case, self._path)
+        files.first_write(self.case, path)
 
     def _fill(self, connection: Connection, pulse: Pulse) -> None:
         pragmas.apply(connection, self.case.settings)
@@ -117,7 +115,7 @@ class MethodsWork(ClassicWork):
             connection.rows(statement)
         paths = ((PATH.format(place),) for place in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        if self.method.phase == "query":
+        if self.case.spec.phase == "query":
             computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)
             pairs = f"SELECT a.id, b.id, {computed} FROM sample AS a JOIN sample AS b ON a.id < b.id"
             files.watched(connection, f"INSERT INTO result {pairs}", pulse)
@@ -128,9 +126,9 @@ class MethodsWork(ClassicWork):
         (outcome,) = outcomes
         samples = [[(PATH.format(number),) for number in range(self._samples)]]
         results: list[list[Row]] = [[]]
-        if self.method.phase == "insert":
+        if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
-        elif self.method.phase == "allocate":
+        elif self.case.spec.phase == "allocate":
             results = self.tables(outcome, pulse)
         else:
             pairs = methods_worker.pairs(self._samples)
@@ -143,14 +141,14 @@ class MethodsWork(ClassicWork):
             examined("samples", lambda: check_rows("samples", stored_samples, [numbered(samples)])),
             examined("results", lambda: check_rows("results", stored_results, [results])),
         ]
-        if self.method.phase == "query":
+        if self.case.spec.phase == "query":
             found += reading_checks(outcomes)
         # Checks of tables that are empty in this phase are skipped, and not reported.
         return (check for check in found if check.status != "skipped")
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
-        if self.method.phase != "query":
+        if self.case.spec.phase != "query":
             self.place.discard()
 
 
