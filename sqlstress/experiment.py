@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 from sqlstress.options.option import NoOptions, Option
 from sqlstress.registry import EXPERIMENTS, ReportFormat, ResultFormat, format_of
@@ -61,17 +61,6 @@ class StudySpec(ResultFormat):
         raise NotImplementedError
 
 
-class UnknownFigure(NamedTuple):
-    """Figure, such as the number of processes, that is unknown for some published cases (it is 0 there)."""
-
-    label: str
-    """Name of the figure in a sentence, with its article."""
-    value: Callable[[Case], int | None]
-    """Function that returns the figure of a case; None if the case has no such figure."""
-    without: Callable[[Case], Case]
-    """Function that returns a copy of a case without the figure."""
-
-
 class Experiment(ReportFormat):
     """Base class of experiments. A subclass overrides the attributes and methods that differ."""
 
@@ -116,10 +105,6 @@ class Experiment(ReportFormat):
     def work_key(self, case: Case) -> Case:
         """Return the case as the key of its work: fields that do not affect the work have fixed values."""
         return case
-
-    def unknown_figures(self) -> Mapping[str, UnknownFigure]:
-        """Return the figures that may be unknown in cases of published results, by name of the figure."""
-        return NO_VALUES
 
     # Labels for sentences that several experiments share.
 

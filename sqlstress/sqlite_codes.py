@@ -33,9 +33,6 @@ IOERR_SHMMAP = 5386
 IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
-LIMIT_VARIABLE_NUMBER = 9
-"""Id of the limit on a statement's parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
-
 NAMES: Mapping[int, str] = {
     ERROR: "SQLITE_ERROR",
     PERM: "SQLITE_PERM",

@@ -31,7 +31,7 @@ from sqlstress.analysis.wording import (
     rate_suffix,
 )
 from sqlstress.errors import UsageError
-from sqlstress.experiment import UnknownFigure, case_label, experiment_of
+from sqlstress.experiment import case_label, experiment_of
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import UNKNOWN_DRIVER, Case, traits
 from sqlstress.statistics.units import digits, format_ms
@@ -42,9 +42,6 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MAX_TABLE_PAIRS = 40_000
 """Maximum number of pairs of tables (of two reports) that are compared to match the tables."""
 
-_PROCESSES = UnknownFigure(
-    "the number of processes", lambda case: case.concurrency, lambda case: replace(case, concurrency=0)
-)
 Key = tuple[Hashable, ...]
 """Key of a case. Cases of different reports with equal keys share a row."""
 
@@ -186,23 +183,15 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     if sweeps:
         return lambda case: (case.rate, case.concurrency)
     cases = [run.case for group in groups for run in group.runs]
-    unknown = [figure for figure in _unknown_figures(cases[0]).values() if 0 in map(figure.value, cases)]
+    is_unknown = any(case.concurrency == 0 for case in cases)
 
     def work_fields(case: Case) -> Key:
-        """Return a case's label, the fields that define its work, and wal_autocheckpoint."""
-        for figure in unknown:
-            case = figure.without(case)
+        """Return the key of a case: its label, the fields that define its work, and `wal_autocheckpoint`."""
+        if is_unknown:
+            case = replace(case, concurrency=0)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
 
     return work_fields
-
-
-def _unknown_figures(case: Case) -> dict[str, UnknownFigure]:
-    """Return figures, such as the number of processes, that published results may leave out.
-
-    A case with an unknown figure matches cases with any value of the figure.
-    """
-    return {"processes": _PROCESSES, **experiment_of(case).unknown_figures()}
 
 
 SYNC_COST_TOLERANCE = 1.25
@@ -255,15 +244,11 @@ def barriers(parts: Parts) -> Iterator[Difference]:
         loops = [experiment_of(case).loop_of(case) for case in cases]
     yield barrier("load", "the load", loads)
     yield barrier("loop", "what drove the load, the native loop or Python's,", loops)
-    for name, figure in _unknown_figures(cases[0]).items():
-        figures = [
-            sorted({value for run in part.measured() if (value := figure.value(run.case)) is not None})
-            for part in parts
-        ]
-        values: Values = [
-            listing([*map(digits, part_figures)]) if all(part_figures) else None for part_figures in figures
-        ]
-        yield barrier(name, figure.label, values if None in values else [""] * len(parts))
+    counts = [sorted({run.case.concurrency for run in part.measured()}) for part in parts]
+    values: Values = [listing([*map(digits, numbers)]) if all(numbers) else None for numbers in counts]
+    # Cases with an unknown number of processes match cases with any number.
+    known_values = values if None in values else [""] * len(parts)
+    yield barrier("processes", "the number of processes", known_values)
     # Durability is compared by SQLite's settings, or on a scale for all targets if any target is not SQLite.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]

@@ -19,7 +19,8 @@ format would mislead readers of the old format.
      `hidden`, `links`, `is_mount` of a watch, `wal`, `name`, `writes` of its processes.
 1.6  without `busy` of the settings of a case.
 1.7  `wal` of a trial; without `made_by` of the picks of a case; `situation` of an app; `until_wal_bytes`,
-     `waits`, `without_gap_s`, `held_s`, `wal_full` of a watch, `sqlite`, `usage` of its processes.
+     `waits`, `without_gap_s`, `held_s`, `wal_full` of a watch, `sqlite`, `usage` of its processes; without
+     payload, unused bytes and overflow of the trees of a file.
 """
 
 from __future__ import annotations

@@ -15,30 +15,22 @@ class TreeSpace:
     """Space of one b-tree, which holds a table or an index."""
 
     name: str
-    """Name of the table or index. The schema table is called sqlite_schema."""
+    """Name of the table or index."""
     table: str
     """Name of the index's table; for a table, its own name."""
     is_index: bool
     """Whether the b-tree is an index. A WITHOUT ROWID table counts as a table."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
-    overflowing_entries: int
-    """Number of entries that do not fit on one page."""
-    payload_bytes: int
-    """Size of the records with their headers, in bytes."""
-    unused_bytes: int
-    """Unused space on the pages of the b-tree, in bytes."""
     leaf_pages: int
     """Number of pages without child pages."""
     internal_pages: int
     """Number of pages with child pages."""
-    overflow_pages: int
-    """Number of overflow pages, which continue entries that do not fit on one page."""
 
     @property
     def pages(self) -> int:
-        """Number of all pages of the b-tree, including overflow pages."""
-        return self.leaf_pages + self.internal_pages + self.overflow_pages
+        """Number of all pages of the b-tree."""
+        return self.leaf_pages + self.internal_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +46,7 @@ class Space:
     free_pages: int | None
     """Number of pages on the free list; None if unknown."""
     trees: tuple[TreeSpace, ...]
-    """B-trees, sorted by name. Other pages are free, or hold the pointer map or the lock bytes."""
+    """All b-trees except the schema's, sorted by name."""
 
     def table_with_indices(self, table: str) -> Portion:
         """Return the b-trees of a table and its indices. Raise KeyError for an unknown table."""

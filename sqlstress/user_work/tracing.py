@@ -479,7 +479,7 @@ class TracedConnection:
         return write
 
     def _cascades(self, table: str) -> str:
-        """Return a table with a foreign key to `table` whose ON DELETE changes its rows; empty if none."""
+        """Return a child table of `table` to which ON DELETE applies; empty if there is none."""
         query = (
             "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
             f"AND lower(f.[table]) = lower({sql_literal(table)}) "

@@ -146,7 +146,7 @@ PARTS: Possible = {
 
 INSERTS = (("1b1", True), ("BLK", False), ("BLK/n", True), ("JSON", False))
 ALLOCATIONS = (*INSERTS, ("SPC", False))
-QUERIES = (("1b1", False), ("BLK", False), ("VALUES", False), ("JSON", False), ("SPC", False))
+QUERIES = (("1b1", False), ("BLK", False), ("JSON", False), ("SPC", False))
 
 
 def _kv(name: str, changes: Possible, buckets: int = 1, **load: Any) -> Workload:

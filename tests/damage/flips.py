@@ -17,10 +17,10 @@ from contextlib import closing
 from random import Random
 from typing import Any, NamedTuple
 
-from sqlstress.targets.sqlite import pages
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, OVERFLOW, BtreePage, PageFile, Tree, varint
-from sqlstress.targets.sqlite.space import trees_of
+from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, Tree
+from tests.damage import pages
+from tests.damage.pages import OVERFLOW, BtreePage, PageFile, varint
 from tests.damage.trial import Change, Mutation, NothingToChange, Trial, Words
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"
@@ -103,7 +103,7 @@ def sites_of(trial: Trial, bucket: int) -> list[Site]:
     if bucket in trial.sites:
         return trial.sites[bucket]
     with opened(trial.case, trial.paths[bucket]) as connection:
-        trees = trees_of(connection)
+        trees = pages.trees_of(connection)
 
     def is_numbered(tree: Tree) -> bool:
         """Return whether a table's first column is its rowid."""
@@ -121,7 +121,7 @@ def sites(image: bytes, trees: Sequence[Tree], numbered: Collection[str]) -> Ite
     file = PageFile(io.BytesIO(image))
     for tree in trees:
         holder = tree.root
-        for page in pages.pages(file, tree):
+        for page in pages.walk(file, tree):
             if page.kind != OVERFLOW:
                 holder = page.number  # a cell's overflow comes after its page
             for part, start, stop, other in _parts(image, file, tree, page, tree.name in numbered):

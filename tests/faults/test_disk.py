@@ -202,7 +202,7 @@ def test_full_disk_at_saving_keeps_the_report_elsewhere(
     "options",
     [
         (*KV, "--key-space", "30000", "--value-size", "40", "--journal-mode", "delete", "--driver", "apsw"),
-        ("methods", "--phase", "query", "--samples", "500", "--scale", "10", "--method", "1b1", "--quiet"),
+        ("methods", "--phase", "query", "--scale", "10", "--method", "1b1", "--quiet"),
         ("keys", "--schema", "no-key", "--id-type", "int", "--users", "60000", "--quiet"),
     ],
     ids=lambda options: options[0],

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from sqlstress.engine.study import Progress
-from sqlstress.experiments.classics.spec import Method
 from sqlstress.plan import cases_of
 from sqlstress.report import Run
 from sqlstress.report.case import Case
@@ -158,28 +157,9 @@ def test_best_so_far_follows_from_the_passes() -> None:
 # The estimated time of a case.
 
 
-def test_expected_time_of_cycles_depends_on_journal_and_time_out() -> None:
-    usual = delete, delete_tx, wal, wal_tx, _ = [*map(expected_trial_s, cases_of({}, "cycles"))]
-    assert 2 < sum(usual) < 15
-    assert delete > wal > wal_tx
-    assert delete > delete_tx
-    (short,) = cases_of({"settings": "delete", "cycles": 100_000, "timeout": "2s"}, "cycles")
-    assert expected_trial_s(short) == pytest.approx(2, abs=1)
-
-
 def test_expected_time_grows_with_the_work() -> None:
     case = Case()
     for change in ({"duration_s": 9.0}, {"warmup_s": 9.0}, {"concurrency": 8}, {"buckets": 9}):
         assert expected_trial_s(replace(case, **change)) > expected_trial_s(case)
     assert expected_trial_s(Case(ops=2000)) > expected_trial_s(Case(ops=1000))
     assert expected_trial_s(Case(workload="classic", ops=5000)) < 10
-
-
-def test_expected_time_of_a_method_depends_on_rows_and_time_out() -> None:
-    def cell(name: str, transaction: bool = False, scale: int = 1000, timeout_s: float = 60.0) -> Case:
-        return Case(workload="methods", spec=Method("insert", name, transaction, scale, timeout_s))
-
-    commits, rows, bulk = (expected_trial_s(case) for case in (cell("1b1"), cell("1b1", True), cell("BLK")))
-    assert commits > rows > bulk
-    assert expected_trial_s(cell("BLK", scale=100_000)) > bulk
-    assert expected_trial_s(cell("1b1", timeout_s=1.0)) < commits

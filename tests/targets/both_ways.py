@@ -1,35 +1,30 @@
-"""The pages of a database, from dbstat and from our own reading of the file."""
+"""The space of a database, from dbstat and from our own reading of the file."""
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from sqlstress.errors import UsageError
-from sqlstress.targets.sqlite import pages as btree
-from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
-from sqlstress.targets.sqlite.pages import OVERFLOW, BtreePage, PageFile, Tree
-from sqlstress.targets.sqlite.space import dbstat_pages, has_dbstat, trees_of
+from sqlstress.report import TreeSpace
+from sqlstress.targets.sqlite.drivers import load_driver
+from sqlstress.targets.sqlite.pages import Tree, measure_trees
+from sqlstress.targets.sqlite.space import trees_of
 
-Pages = dict[str, list[BtreePage]]
-
-
-def a_driver_with_dbstat() -> str | None:
-    """Return the name of a driver whose library has dbstat, or None if there is none."""
-    for name in DRIVERS:
-        with (
-            suppress(UsageError),
-            closing(load_driver(name).connect(Path(":memory:"), 0)) as connection,
-        ):
-            if has_dbstat(load_driver(name), connection):
-                return name
-    return None
+Spaces = dict[str, TreeSpace]
 
 
-DRIVER = a_driver_with_dbstat()
-needs_dbstat = pytest.mark.skipif(DRIVER is None, reason="no SQLite here has dbstat")
+def has_dbstat() -> bool:
+    """Return whether the SQLite of the module sqlite3 has the table dbstat."""
+    with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.Error):
+        connection.execute("SELECT 1 FROM dbstat")
+        return True
+    return False
+
+
+needs_dbstat = pytest.mark.skipif(not has_dbstat(), reason="the SQLite here lacks dbstat")
 
 
 def trees_in(path: Path) -> tuple[Tree, ...]:
@@ -38,33 +33,22 @@ def trees_in(path: Path) -> tuple[Tree, ...]:
         return trees_of(connection)
 
 
-def dbstat_pages_of(path: Path) -> Pages:
-    """Return the pages of each b-tree from dbstat, by number."""
-    assert DRIVER is not None
-    with closing(load_driver(DRIVER).connect(path, 0)) as connection:
-        return {tree.name: sorted(dbstat_pages(connection, tree)) for tree in trees_of(connection)}
+def from_dbstat(path: Path) -> tuple[TreeSpace, ...]:
+    """Return the space of each b-tree from dbstat."""
+    query = "SELECT pagetype, count(*), sum(ncell) FROM dbstat WHERE name = ? GROUP BY pagetype"
+    spaces = []
+    for tree in trees_in(path):
+        with closing(sqlite3.connect(path)) as connection:
+            rows = connection.execute(query, (tree.name,)).fetchall()
+        pages, cells = ({kind: row[number] for kind, *row in rows} for number in (0, 1))
+        leaves, internal = pages.get("leaf", 0), pages.get("internal", 0)
+        entries = cells.get("leaf", 0) + (cells.get("internal", 0) if tree.keyed else 0)
+        spaces.append(TreeSpace(tree.name, tree.table, tree.is_index, entries, leaves, internal))
+    return tuple(spaces)
 
 
-def read(path: Path) -> Pages:
-    """Return the pages of each b-tree from the file, without a connection in this process."""
-    trees = trees_in(path)
-    with path.open("rb") as file:
-        database = PageFile(file)
-        return {tree.name: sorted(btree.pages(database, tree)) for tree in trees}
-
-
-def agreed(path: Path) -> Pages:
-    """Return the pages; fail unless dbstat and the file agree."""
-    pages = read(path)
-    assert pages == dbstat_pages_of(path)
-    return pages
-
-
-def overflow_pages(pages: Pages) -> int:
-    """Count the overflow pages of all b-trees."""
-    return sum(page.kind == OVERFLOW for tree_pages in pages.values() for page in tree_pages)
-
-
-def numbers(pages: Pages) -> set[int]:
-    """Return the numbers of the pages of all b-trees."""
-    return {page.number for tree_pages in pages.values() for page in tree_pages}
+def agreed(path: Path) -> Spaces:
+    """Return the space of each b-tree by its name; fail unless dbstat and the file agree."""
+    spaces = measure_trees(path, trees_in(path))
+    assert spaces == from_dbstat(path)
+    return {space.name: space for space in spaces}

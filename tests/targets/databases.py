@@ -55,7 +55,7 @@ def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] =
     columns: list[Any] = [pick_ids] if schema.startswith("id-") else []
     columns += zip(*((user, item) for user in users for item in draw.sample(items, PICKS)), strict=True)
     names = ("id", "user", "item")[-len(columns) :]
-    definitions_of = definitions(Picks(schema=schema, id_type=id_type), sqlite3.sqlite_version)
+    definitions_of = definitions(Picks(schema=schema, id_type=id_type))
     create(path, *definitions_of, pragmas=pragmas)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA synchronous=off")

@@ -1,11 +1,9 @@
-"""Measurement of a database's space: with dbstat, without it, and refused."""
+"""Measurement of a database's space, and refusals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +11,7 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
-from sqlstress.targets.sqlite import files, pages
-from sqlstress.targets.sqlite import space as spaces
+from sqlstress.targets.sqlite import files
 from sqlstress.targets.sqlite.drivers import load_driver
 from sqlstress.targets.sqlite.pages import DamagedFile
 from sqlstress.targets.sqlite.space import measure_space
@@ -33,40 +30,6 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(driver=request.param, settings=NOTHING_WAITS)
 
 
-@pytest.fixture
-def without_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Query a table that no build has, so that SQLite answers like a build without dbstat."""
-    monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
-
-
-@pytest.fixture(params=[True, False], ids=["with dbstat", "without dbstat"])
-def with_and_without_dbstat(request: pytest.FixtureRequest) -> None:
-    if not request.param:
-        request.getfixturevalue("without_dbstat")
-
-
-def test_space_comes_from_dbstat_or_else_from_the_file(
-    case: Case, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create_picks(path, "pair-rowid", "uuid4")
-    calls: list[object] = []
-
-    def call_apart(pulse: Callable[[], None], function: Any, *arguments: Any) -> Any:
-        calls.append(function)
-        return processes.call_in_subprocess(pulse, function, *arguments)
-
-    monkeypatch.setattr(spaces, "call_in_subprocess", call_apart)
-    with closing(load_driver(case.driver).connect(path, 0)) as connection:
-        with_dbstat = spaces.has_dbstat(load_driver(case.driver), connection)
-    space = measure_space(case, path, nothing)
-    assert calls == ([] if with_dbstat else [pages.measure_trees])
-    monkeypatch.setattr(spaces, "DBSTAT", "is_not_there")
-    calls.clear()
-    assert measure_space(case, path, nothing) == space
-    assert calls == [pages.measure_trees]
-
-
-@pytest.mark.usefixtures("with_and_without_dbstat")
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_rows_are_counted_for_every_schema(case: Case, path: Path, schema: str) -> None:
     create_picks(path, schema, "uuid4")
@@ -80,7 +43,6 @@ def test_rows_are_counted_for_every_schema(case: Case, path: Path, schema: str) 
     assert space.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
 
 
-@pytest.mark.usefixtures("with_and_without_dbstat")
 def test_content_of_the_wal_is_counted(case: Case, path: Path) -> None:
     create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     with closing(load_driver(case.driver).connect(path, 0)) as holder:
@@ -92,7 +54,6 @@ def test_content_of_the_wal_is_counted(case: Case, path: Path) -> None:
         assert space.file_bytes == path.stat().st_size > before
 
 
-@pytest.mark.usefixtures("with_and_without_dbstat")
 def test_database_with_an_open_reader_is_not_measured(case: Case, path: Path) -> None:
     create(path, "PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
     with files.opened(case, path) as reader, files.opened(case, path) as writer:
@@ -103,15 +64,12 @@ def test_database_with_an_open_reader_is_not_measured(case: Case, path: Path) ->
             measure_space(case, path, nothing)
 
 
-@pytest.mark.usefixtures("with_and_without_dbstat")
 def test_locked_database_is_reported_in_one_line(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
-    with files.opened(case, path) as writer, files.opened(case, path) as other:
+    with files.opened(case, path) as writer:
         writer.rows("BEGIN EXCLUSIVE")
         with pytest.raises(EnvironmentFailure, match=r"^some\.db is locked by another program: [^\n]*$"):
             measure_space(case, path, nothing)
-        with pytest.raises(Exception, match="locked"):
-            spaces.has_dbstat(load_driver(case.driver), other)
 
 
 @pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
@@ -123,7 +81,6 @@ def test_missing_database_is_not_created(case: Case, path: Path, content: bytes 
     assert path.exists() == (content is not None)
 
 
-@pytest.mark.usefixtures("without_dbstat")
 def test_walk_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as holder:
@@ -141,7 +98,6 @@ def write_to(case: Case, path: Path) -> None:
             raise EnvironmentFailure("refused") from error
 
 
-@pytest.mark.usefixtures("without_dbstat")
 def test_interrupt_ends_the_walk(case: Case, path: Path) -> None:
     create_picks(path, "no-key", "int")
 
@@ -153,7 +109,6 @@ def test_interrupt_ends_the_walk(case: Case, path: Path) -> None:
     assert own_processes() == []
 
 
-@pytest.mark.usefixtures("with_and_without_dbstat")
 @pytest.mark.parametrize(
     ("place", "content"),
     [(0, b"x"), (4096, b"\x07"), (4096 + 3, b"\xff\xff")],

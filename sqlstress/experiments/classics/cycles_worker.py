@@ -6,8 +6,8 @@ Each statement is a step of the timed loop, so that each statement has its own l
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.protocols import DONE, Chunk, Findings, Stamps
@@ -65,21 +65,15 @@ class CyclesSource(StepSource):
     """
 
     def __init__(
-        self,
-        case: Case,
-        place: SqlitePlace | DryPlace,
-        worker: int,
-        salt: int,
-        shared: tuple[Any, ...],
-        clock: Callable[[], int] = time.perf_counter_ns,
+        self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
         client = place.client(worker) if place.stores else None
         self._cycling: Cycling = case.spec
         calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
-        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s, clock)
+        super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s)
         has_wal = case.settings.journal_mode == "wal"
         self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
-        self._sums = [0] * len(self.kinds)
+        self._sums: Counter[str] = Counter()
         """Time of the current cycle by kind of step, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
@@ -90,10 +84,9 @@ class CyclesSource(StepSource):
         for cycle in range(1, self._cycling.cycles + 1):
             self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
             yield
-            times = dict(zip(self.kinds, self._sums, strict=True))
-            self._statements.append(times[INSERT] + times[DELETE])
-            self._bounds.append(times[BEGIN] + times[COMMIT])
-            self._sums = [0] * len(self.kinds)
+            self._statements.append(self._sums[INSERT] + self._sums[DELETE])
+            self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
+            self._sums.clear()
             if self._looks:
                 self._looks.take()
         if self._looks:
@@ -116,7 +109,7 @@ class CyclesSource(StepSource):
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         super().settle(chunk, done, results, stamps)
         for kind, begin, end in zip(chunk.kinds[:done], *stamps, strict=True):
-            self._sums[kind] += end - begin
+            self._sums[self.kinds[kind]] += end - begin
 
     def findings(self) -> Findings:
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))

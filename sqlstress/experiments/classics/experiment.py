@@ -12,9 +12,10 @@ from itertools import product
 from typing import Any
 
 from sqlstress.errors import UsageError
-from sqlstress.experiment import CommandLine, Experiment, UnknownFigure
+from sqlstress.experiment import CommandLine, Experiment
 from sqlstress.experiments.classics.spec import (
     MOST_SAMPLES,
+    REASONS,
     SCALES,
     SCHEMAS,
     CyclesRequest,
@@ -32,7 +33,7 @@ from sqlstress.experiments.classics.spec import (
 from sqlstress.options.option import SWEEP, options_of, select_options
 from sqlstress.options.parsing import choices, whole_number
 from sqlstress.report import Run
-from sqlstress.report.case import SETTINGS, Case, common, otherwise
+from sqlstress.report.case import Case, common, otherwise
 from sqlstress.request import check_locking, is_exclusive
 
 
@@ -89,17 +90,6 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
     return replace(request.case, settings=settings, spec=method)
 
 
-def _check_use(planned: Sequence[Method], request: MethodsRequest) -> None:
-    """Raise UsageError if no method is planned, or if an option applies to none of the planned methods."""
-    if not planned:
-        names = ",".join(request.selection.method or ())
-        raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
-    if "samples" in request.given and all(method.phase != "query" for method in planned):
-        raise UsageError("--samples applies to queries. Add --phase query, or leave it out.")
-    if "chunk" in request.given and all(method.name != "BLK/n" for method in planned):
-        raise UsageError("--chunk applies to BLK/n. Add it to --method, or leave it out.")
-
-
 def _check_scale(method: Method) -> None:
     """Raise UsageError if the phase (insert, allocate or query) does not support the scale."""
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
@@ -111,19 +101,10 @@ def _check_scale(method: Method) -> None:
         first, second = method.sets
         raise UsageError(
             f"--scale {method.scale:,}: these pairs need {first:,} and {second:,} samples, and the "
-            f"queried table has {method.samples:,}. Raise --samples, or change --scale."
+            f"queried table has {method.samples:,}. Change --scale."
         )
 
 
-def _queried(case: Case) -> int | None:
-    """Return the number of samples in the queried table; None if the case does not query."""
-    return case.spec.samples if case.spec.phase == "query" else None
-
-
-ROW_COMMIT_S, ROW_S, IN_BULK_S = 5e-3, 1e-4, 5e-6
-"""Estimated seconds to write a row: in its own transaction, in its own statement, or with many others."""
-REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
 _EXTRA = options_of(MethodsSelection)
 
 
@@ -186,7 +167,9 @@ class MethodsExperiment(_Experiment):
                 sorted(selection.scale or ()) or (scales.published if selection.full else scales.chosen)
             )
         ]
-        _check_use([case.spec for case in planned], request)
+        if not planned:
+            names = ",".join(selection.method or ())
+            raise UsageError(f"--method {names} does not exist in this --phase. Choose another.")
         for case in planned:
             _check_scale(case.spec)
         for driver in request.values_for("driver"):
@@ -197,25 +180,10 @@ class MethodsExperiment(_Experiment):
         return replace(case, concurrency=1, driver="", seed=0, spec=(), settings=settings)
 
     def work_key(self, case: Case) -> Case:
-        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=_queried(case) or 0))
-
-    def unknown_figures(self) -> dict[str, UnknownFigure]:
-        unknown = UnknownFigure(
-            "the size of the table that is queried",
-            _queried,
-            lambda case: replace(case, spec=replace(case.spec, samples=0)),
-        )
-        return {"samples of the queried table": unknown}
+        return replace(case, spec=replace(case.spec, timeout_s=0.0, samples=0))
 
     def work_label(self, case: Case) -> str:
         return f"{case.spec.phase} {case.spec.scale:,} by {tricks_of(case)}, {case.driver}"
-
-    def estimated_s(self, case: Case) -> float:
-        method: Method = case.spec
-        row_s = IN_BULK_S if method.name != "1b1" else ROW_S
-        if method.name == "1b1" and method.phase != "query" and not method.transaction:
-            row_s = ROW_COMMIT_S
-        return min(method.timeout_s, row_s * method.rows) + IN_BULK_S * method.rows
 
     def timeout_s(self, case: Case) -> float:
         return float(case.spec.timeout_s)
@@ -226,15 +194,12 @@ class MethodsExperiment(_Experiment):
         A case is skipped if its method timed out or met a limit at a smaller scale, or timed out at this
         scale.
         """
-        for run in runs:
-            if run.case.workload != self.name:
-                continue
+        for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
             is_same_method = replace(run.case, spec=replace(run.case.spec, scale=case.spec.scale)) == case
-            if not is_same_method or scale > case.spec.scale:
-                continue
             outcome = next((trial.outcome for trial in run.trials if trial.outcome in REASONS), None)
-            if outcome and (scale < case.spec.scale or outcome == "timeout"):
+            is_later = scale < case.spec.scale or (scale == case.spec.scale and outcome == "timeout")
+            if outcome and is_same_method and is_later:
                 return f"{tricks_of(case)} {REASONS[outcome]} at {scale:,} already"
         return None
 
@@ -244,7 +209,6 @@ class MethodsExperiment(_Experiment):
 
 MOST_PICKS = 10_000_000
 """Maximum number of rows (picks) of a case, because the check of the data holds all of them in memory."""
-PICK_S = 50e-6
 USERS = 150
 """Default number of users. With the published 1000 users, five passes would take several minutes."""
 
@@ -266,10 +230,6 @@ def _check_keys(request: KeysRequest) -> None:
 
 
 _PICKS = options_of(Picks)
-_OTHERWISE = {
-    "synchronous": otherwise("synchronous", default="normal"),
-    "pragma": otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
-}
 
 
 class KeysExperiment(_Experiment):
@@ -297,8 +257,11 @@ class KeysExperiment(_Experiment):
         otherwise("repeat", default=5),
         replace(_PICKS["users"], default=USERS),
         *select_options(_PICKS, "picks", "items", "begin"),
-        *(_OTHERWISE.get(name) or common(name)[0] for name in SETTINGS),
-        *common("driver", "verify", "max-failed", "seed"),
+        *common("journal-mode"),
+        otherwise("synchronous", default="normal"),
+        *common("fullfsync", "wal-autocheckpoint", "page-size", "cache-size", "mmap-size"),
+        otherwise("pragma", help="Any other PRAGMA. May be repeated. foreign_keys is on by default."),
+        *common("busy-timeout", "driver", "verify", "max-failed", "seed"),
     )
     selection = KeysSelection
     label_fields = frozenset(("schema", "id_type"))
@@ -327,15 +290,8 @@ class KeysExperiment(_Experiment):
     def work_label(self, case: Case) -> str:
         return f"{case.spec.schema}, {case.spec.id_type}"
 
-    def estimated_s(self, case: Case) -> float:
-        picks: Picks = case.spec
-        return PICK_S * picks.users * picks.picks
-
 
 # Cycles.
-
-
-COMMIT_S, STATEMENT_S = 250e-6, 10e-6
 
 
 def _check_cycles(request: CyclesRequest) -> None:
@@ -416,12 +372,3 @@ class CyclesExperiment(_Experiment):
 
     def rate_units(self, case: Case) -> str:
         return "cycles"
-
-    def estimated_s(self, case: Case) -> float:
-        work: Cycling = case.spec
-        statements = work.cycles * (2 * work.rows + 1)
-        commits = statements if work.transaction == "none" else 1
-        # A commit of a rollback journal waits for several syncs.
-        commit_s = COMMIT_S if case.settings.journal_mode == "wal" else 5 * COMMIT_S
-        load = commits * commit_s + statements * STATEMENT_S
-        return load if work.timeout_s is None else min(load, work.timeout_s)

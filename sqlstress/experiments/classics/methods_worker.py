@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, takewhile
+from functools import partial
+from itertools import chain
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from sqlstress import sqlite_codes as codes
-from sqlstress.engine.protocols import DONE, FAILED, LIMIT, TIMEOUT, Chunk, Findings, Stamps
+from sqlstress.engine.protocols import DONE, FAILED, LIMIT, Chunk, Findings, Stamps
 from sqlstress.experiments.classics.steps import BEGIN, COMMIT, QUERY, Step, StepSource
-from sqlstress.statistics.units import format_duration
 from sqlstress.targets.sqlite.drivers import Connection, Row
 
 if TYPE_CHECKING:
@@ -103,55 +102,47 @@ def steps_of(case: Case) -> Iterator[Step]:
 
 
 class MethodsSource(StepSource):
-    """Source of the steps of a cell (a method at a scale). A time-out or a limit of SQLite ends the steps."""
+    """Source of the steps of a cell (a method at a scale). A limit of SQLite ends the steps."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        self.case, self.method = case, case.spec
-        self._client = place.client(worker)
-        binding: type[Binding] = Binding
+        self.case, method = case, case.spec
+        client = place.client(worker)
+        connection = client.connect(0)
+        operations: Callable[..., dict[str, Operation]] = sql_operations
         if case.driver == "peewee":
-            from sqlstress.experiments.classics.orm import Orm as binding
-        self._binding: Binding = binding(self._client.connect(0), case)
-        calls = {self.method.phase: self._binding.operation()}
-        calls |= {BEGIN: self._binding.begin, COMMIT: self._binding.commit}
+            from sqlstress.experiments.classics.orm import orm_operations as operations
+        calls: dict[str, Operation] = {
+            method.phase: operations(case, connection)[method.name],
+            BEGIN: lambda _: connection.rows("BEGIN"),
+            COMMIT: lambda _: connection.rows("COMMIT"),
+        }
         self._answer: list[Any] = []
-        self._has_failed = False
-        super().__init__(shared[0], worker, self._client, calls, steps_of(case), self.method.timeout_s)
-
-    def next_chunk(self, size: int) -> Chunk | None:
-        chunk = None if self._has_failed else super().next_chunk(size)
-        # A failed step ends the chunk.
-        return chunk and chunk._replace(calls=takewhile(lambda _: not self._has_failed, chunk.calls))
+        super().__init__(shared[0], worker, client, calls, steps_of(case), method.timeout_s)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        self.seen.outcome, self.seen.note = self._outcome_of(error)
-        self._has_failed = True
-        self._ledger.settle(index)
-        chunk.kinds[index] = FAILED
-
-    def _outcome_of(self, error: Exception) -> tuple[str, str]:
-        """Return TIMEOUT or LIMIT, and the reason. Raise `error` if it has another cause."""
-        if self._client.was_busy(error):
-            waited = format_duration(self.case.settings.busy_timeout_ms / 1000)
-            return TIMEOUT, f"a lock was not to be had within {waited}"
+        # Only a statement for all rows meets a limit, so no step follows.
         text = refusal(error)
         if text is None:
             raise error
-        return LIMIT, text
+        self.seen.outcome, self.seen.note = LIMIT, text
+        self._ledger.settle(index)
+        chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        if self._has_failed:
+        if self.seen.outcome == LIMIT:
             return
         super().settle(chunk, done, results, stamps)
-        if self.method.phase == QUERY:
+        if self.case.spec.phase == QUERY:
             self._answer += chain.from_iterable(results)
 
     def findings(self) -> Findings:
-        if self.method.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
-            rows = [self._binding.row(found) for found in self._answer if found is not None]
-            check_answer(rows, rows_of(self.case), self.case.seed, self.seen)
+        if self.case.spec.phase == QUERY and self.case.verify != "none" and self.seen.outcome == DONE:
+            wanted = rows_of(self.case)
+            wrong = [*objections(map(as_row, self._answer), wanted, self.case.seed)]
+            self.seen.reads_checked, self.seen.bad_reads = len(wanted), len(wrong)
+            self.seen.bad_read_examples = wrong[:EXAMPLES]
         return super().findings()
 
 
@@ -159,15 +150,12 @@ class MethodsSource(StepSource):
 
 
 EXAMPLES = 3
+"""Maximum number of wrong rows that a report shows."""
 
 
-def check_answer(found: Iterable[Row], wanted: Sequence[Pair], seed: int, findings: Findings) -> None:
-    """Check the rows of an answer against the queried pairs, and add the problems to `findings`."""
-    findings.reads_checked += len(wanted)
-    for text in objections(found, wanted, seed):
-        findings.bad_reads += 1
-        if len(findings.bad_read_examples) < EXAMPLES:
-            findings.bad_read_examples.append(text)
+def as_row(result: Any) -> Row:
+    """Return a result, which may be an object of a mapper, as a tuple (a_id, b_id, val)."""
+    return result if isinstance(result, tuple) else (result.a_id, result.b_id, result.val)
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
@@ -224,109 +212,52 @@ def json_statement(phase: str) -> str:
     )
 
 
-def query_statement(form: str, count: int) -> str:
-    """Return a query for `count` pairs. `form` is the method "BLK" (joined by OR) or "VALUES" (a table)."""
-    if form == "BLK":
+def bulk_statement(phase: str, count: int) -> str:
+    """Return a statement for `count` rows or pairs, which has a parameter for each value."""
+    if phase == QUERY:
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
-    values = f"VALUES {', '.join(['(?, ?)'] * count)}"
-    joined = '(("t1"."a_id" = "p"."column1") AND ("t1"."b_id" = "p"."column2"))'
-    return f'{_SELECT} INNER JOIN ({values}) AS "p" ON {joined}'
+    beginning, places = INSERT[phase]
+    return beginning + ", ".join([places] * count)
 
 
-# The methods.
+def record(phase: str, row: Row) -> dict[str, Any]:
+    """Return the values of a row, or of a queried pair, by name."""
+    return dict(zip(FIELDS[phase], row, strict=True))
 
 
-class Binding:
-    """Connection of a driver, with functions that write and query rows by each method.
+Run = Callable[[str, Row], list[Row]]
+"""Function that runs a statement with parameters and returns its rows."""
 
-    A subclass for an object-relational mapper overrides the functions that are defined before `operation`.
+
+def sql_operations(case: Case, connection: Connection, run: Run | None = None) -> dict[str, Operation]:
+    """Return the operations of a case's phase, by name of the method.
+
+    An operation writes rows, or queries pairs and returns their results.
     """
+    phase, run = case.spec.phase, run or connection.rows
 
-    def __init__(self, connection: Any, case: Case) -> None:
-        self.case = case
-        self.method: Method = case.spec
-        self._connection: Connection = connection
-        self._variables = self._connection.limit(codes.LIMIT_VARIABLE_NUMBER)
-        """Maximum number of parameters in a statement of this SQLite."""
-        self._insert, self._places = INSERT.get(self.method.phase, ("", ""))
-        self._width = len(FIELDS[self.method.phase])
-        """Number of parameters per row or queried pair."""
+    def one_by_one(rows: Sequence[Row]) -> object:
+        return deque(map(write, rows), 0) if write else [*chain.from_iterable(map(get, rows))]
 
-    def run(self, statement: str, params: Row) -> list[Row]:
-        return self._connection.rows(statement, params)
+    def in_bulk(rows: Sequence[Row]) -> object:
+        return run(bulk_statement(phase, len(rows)), tuple(chain.from_iterable(rows)))
 
-    def begin(self, _: object) -> object:
-        return self._connection.rows("BEGIN")
+    def from_json(rows: Sequence[Row]) -> object:
+        return run(json_statement(phase), (json.dumps([record(phase, row) for row in rows]),))
 
-    def commit(self, _: object) -> object:
-        return self._connection.rows("COMMIT")
+    def inside(_: object) -> object:
+        return run(QUERY_SPC, sets) if sets else run(ALLOCATE_SPC, ())
 
-    def creation(self) -> Callable[[Row], object]:
-        """Return a function that inserts a row."""
-        return self._connection.writer(self._insert + self._places)
-
-    def create_all(self, rows: Sequence[Row]) -> object:
-        """Insert rows by a single statement, which has a parameter for each value."""
-        text = self._insert + ", ".join([self._places] * len(rows))
-        return self.run(text, tuple(chain.from_iterable(rows)))
-
-    def get(self, pair: Pair) -> Any:
-        """Return the result of a pair, in a form that `row` converts; None if the pair has no result."""
-        return next(iter(self._connection.rows(GET_RESULT, pair)), None)
-
-    def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        """Query the results of all `wanted` pairs at once. Return them in a form that `row` converts."""
-        return self.run(query_statement(self.method.name, len(wanted)), tuple(chain.from_iterable(wanted)))
-
-    def row(self, found: Any) -> Row:
-        """Return a result of `get`, `select` or `run` as a tuple (a_id, b_id, val)."""
-        return tuple(found)
-
-    def operation(self) -> Operation:
-        """Return the function that writes rows, or queries pairs and returns their results."""
-        if self.method.phase == QUERY:
-            sets = tuple(map(json.dumps, queried_sets(self.case)))
-            by_method: dict[str, Operation] = {
-                "1b1": lambda wanted: list(map(self.get, wanted)),
-                "JSON": lambda wanted: self.run(json_statement(QUERY), (self._json(wanted),)),
-                "SPC": lambda _: self.run(QUERY_SPC, sets),
-            }
-            return by_method.get(self.method.name, self._select_all)
-        create = self.creation()
-        return {
-            "1b1": lambda rows: deque(map(create, rows), 0),
-            "BLK": self._create_at_once,
-            "BLK/n": self._create_in_chunks,
-            "JSON": lambda rows: self.run(json_statement(self.method.phase), (self._json(rows),)),
-            "SPC": lambda _: self.run(ALLOCATE_SPC, ()),
-        }[self.method.name]
-
-    def record(self, row: Row) -> dict[str, Any]:
-        """Return the values of a row, or of a queried pair, by name."""
-        return dict(zip(FIELDS[self.method.phase], row, strict=True))
-
-    def _json(self, rows: Iterable[Row]) -> str:
-        return json.dumps([*map(self.record, rows)])
-
-    def _create_at_once(self, rows: Sequence[Row]) -> object:
-        self._check_variables(rows)
-        return self.create_all(rows)
-
-    def _create_in_chunks(self, rows: Sequence[Row]) -> None:
-        size = max(1, self._variables // self._width)
-        for start in range(0, len(rows), size):
-            self.create_all(rows[start : start + size])
-
-    def _select_all(self, wanted: Sequence[Pair]) -> list[Any]:
-        self._check_variables(wanted)
-        return self.select(wanted)
-
-    def _check_variables(self, rows: Sequence[Row]) -> None:
-        needed = len(rows) * self._width
-        if needed > self._variables:
-            raise LimitReached(
-                f"{needed:,} parameters in one statement; this SQLite takes {self._variables:,}"
-            )
+    write = connection.writer("".join(INSERT[phase])) if phase != QUERY else None
+    get = partial(run, GET_RESULT)
+    sets = tuple(map(json.dumps, queried_sets(case))) if phase == QUERY else ()
+    return {
+        "1b1": one_by_one,
+        "BLK": in_bulk,
+        "BLK/n": in_bulk,
+        "JSON": from_json,
+        "SPC": inside,
+    }
 
 
 _REFUSALS = (
@@ -340,14 +271,9 @@ _REFUSALS = (
 """Phrases in SQLite's error messages about limits. The result codes do not tell a limit from an error."""
 
 
-class LimitReached(Exception):
-    """A statement needs more parameters than SQLite permits."""
-
-
 def refusal(error: Exception) -> str | None:
     """Return the message of an error about a limit of SQLite or Python; None for any other error."""
     if isinstance(error, RecursionError):
         return "Python's recursion limit, which Peewee met while it nested the conditions"
     text = str(error)
-    found = isinstance(error, LimitReached) or any(phrase in text for phrase in _REFUSALS)
-    return text if found else None
+    return text if any(phrase in text for phrase in _REFUSALS) else None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import peewee
 
-from sqlstress.experiments.classics.methods_worker import Binding, Pair
+from sqlstress.experiments.classics.methods_worker import Pair, record, sql_operations
+from sqlstress.experiments.classics.steps import QUERY
 from sqlstress.targets.sqlite.drivers import Row
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case
+    from sqlstress.targets.views import Operation
 
 
 class Sample(peewee.Model):
@@ -44,48 +46,35 @@ class Result(peewee.Model):
 MODELS = (Sample, Result)
 
 
-class Orm(Binding):
-    """Functions that write and query rows through Peewee's models."""
+def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
+    """Return the operations of a case's phase through Peewee's models, by name of the method."""
+    phase, database = case.spec.phase, connection.database
+    database.bind(MODELS)
+    model: Any = Sample if phase == "insert" else Result
 
-    def __init__(self, connection: Any, case: Case) -> None:
-        super().__init__(connection, case)
-        self._database: peewee.SqliteDatabase = connection.database
-        self._database.bind(MODELS)
-        self._model: Any = Sample if self.method.phase == "insert" else Result
+    def run(statement: str, params: Row) -> list[Row]:
+        return list(database.execute_sql(statement, params).fetchall())
 
-    def run(self, statement: str, params: Row) -> list[Row]:
-        cursor = self._database.execute_sql(statement, params)  # type: ignore[no-untyped-call]
-        return list(cursor.fetchall())
+    def create(rows: Sequence[Row]) -> None:
+        for row in rows:
+            model.create(**record(phase, row))
 
-    def creation(self) -> Callable[[Row], object]:
-        return lambda row: self._model.create(**self.record(row))
+    def insert_many(rows: Sequence[Row]) -> object:
+        return model.insert_many([record(phase, row) for row in rows]).execute()
 
-    def create_all(self, rows: Sequence[Row]) -> object:
-        return self._model.insert_many(map(self.record, rows)).execute()
+    def get(pairs: Sequence[Pair]) -> list[Result]:
+        found = (Result.get_or_none((Result.a == a) & (Result.b == b)) for a, b in pairs)
+        return [result for result in found if result]
 
-    def get(self, pair: Pair) -> Result | None:
-        a, b = pair
-        return Result.get_or_none((Result.a == a) & (Result.b == b))
+    def select(pairs: Sequence[Pair]) -> list[Result]:
+        return list(nested(pairs))
 
-    def select(self, wanted: Sequence[Pair]) -> list[Any]:
-        return list(FORMS[self.method.name](wanted))
-
-    def row(self, found: Any) -> Row:
-        return (found.a_id, found.b_id, found.val) if isinstance(found, Result) else tuple(found)
+    inserts = {"1b1": create, "BLK": insert_many, "BLK/n": insert_many}
+    queries = {"1b1": get, "BLK": select}
+    return sql_operations(case, connection, run) | (queries if phase == QUERY else inserts)
 
 
 def nested(wanted: Sequence[Pair]) -> Any:
     """Return the query of the method BLK: a condition for each pair, joined by OR."""
     conditions = [(Result.a == a) & (Result.b == b) for a, b in wanted]
     return Result.select().where(reduce(or_, conditions))
-
-
-def values_join(wanted: Sequence[Pair]) -> Any:
-    """Return the query of the method VALUES, which joins the pairs as a table."""
-    given = peewee.ValuesList(wanted, alias="p")
-    same = (Result.a == given.c.column1) & (Result.b == given.c.column2)
-    return Result.select().join(given, on=same)
-
-
-FORMS: dict[str, Callable[[Sequence[Pair]], Any]] = {"BLK": nested, "VALUES": values_join}
-"""Functions that return the query for a list of pairs, by name of the method."""

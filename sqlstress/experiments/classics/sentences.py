@@ -1,6 +1,7 @@
 """Sentences in the reports of methods, keys and cycles.
 
-Each function returns a sentence. Its parameters are the facts of a finding.
+Each function returns a sentence. Its parameters are the facts of a finding. A part of a table has the cases
+that are compared with each other, such as the types of ids with one schema.
 """
 
 from __future__ import annotations
@@ -8,193 +9,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.wording import between, duration, listing, with_interval, without_interval
+from sqlstress.analysis.wording import duration, listing, with_interval
 from sqlstress.statistics.compare import Ratio
-from sqlstress.statistics.units import digits, plural, rounded
-
-# Methods.
+from sqlstress.statistics.units import digits, plural
 
 
-class MethodLead(NamedTuple):
-    """Fastest methods of a phase (insert, allocate or query)."""
+class Fastest(NamedTuple):
+    """Fastest cases of a part of a table."""
 
-    methods: Sequence[str]
-    """Names of the methods; several if they are about equal or cannot be ranked."""
-    rate: float
-    """Rows per second of the fastest method at its best scale."""
+    names: Sequence[str]
+    """Names of the cases; several if they are about equal or cannot be ranked."""
+    base: str
+    """Name of the case with which the fastest case is compared."""
     ratio: Ratio | None = None
-    """Rate relative to the method 1b1 (row by row); None if 1b1 is fastest or the ratio is inconclusive."""
+    """Rate of the fastest case relative to the base; None if inconclusive, or if the base is a leader."""
     equal: bool = False
-    """Whether several methods are about equal."""
-    unranked: bool = False
-    """Whether the measurement cannot rank several methods."""
+    """Whether several cases are about equal."""
     unclear: bool = False
-    """Whether the rank, or the ratio to 1b1, is inconclusive."""
-
-
-class Phase(NamedTuple):
-    """Fastest methods of a phase, with and without SPC (rows that are made inside SQLite)."""
-
-    doing: str
-    fastest: MethodLead
-    others: MethodLead | None = None
-    """Fastest methods except SPC; None if SPC is not among the fastest."""
+    """Whether the measurement cannot rank several cases."""
+    without: str = ""
+    """Name of the case that was left out; empty if none was."""
 
 
 class Gain(NamedTuple):
-    """Rate of a phase with a setting (WAL or one transaction), relative to the rate without the setting."""
+    """Rate of a case relative to the rate of another case."""
 
-    doing: str
+    name: str
+    base: str
     ratio: Ratio
 
 
-def _lead(lead: MethodLead) -> str:
-    about = "about " if len(lead.methods) > 1 else ""
-    details = [f"{about}{rounded(lead.rate)} rows/s"]
-    if lead.ratio:
-        details[0] += f", {without_interval(lead.ratio, 'as fast as')} 1b1, {between(lead.ratio)}"
+def _lead(lead: Fastest) -> str:
+    text = f"without {lead.without}: {listing(lead.names)}" if lead.without else listing(lead.names)
     if lead.equal:
-        details.append("about equal")
-    if lead.unranked:
-        details.append("cannot tell which is fastest")
-    return f"{listing(lead.methods)} ({'; '.join(details)})"
+        text += " (about equal)"
+    if lead.unclear:
+        text += " (cannot tell which is fastest)"
+    return f"{text}, {with_interval(lead.ratio, f'as fast as {lead.base}')}" if lead.ratio else text
 
 
-def _phase(phase: Phase) -> str:
-    others = f", or without SPC by {_lead(phase.others)}" if phase.others else ""
-    return f"{phase.doing} by {_lead(phase.fastest)}{others}"
+def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
+    """Name the fastest cases of a part of a table, and the fastest that all applications can use."""
+    return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
 
-def methods_fastest(*, driver: str, phases: Sequence[Phase]) -> str:
-    return f"Fastest with {driver}: {'; '.join(map(_phase, phases))}."
-
-
-def _gains(gains: Sequence[Gain], unclear: Sequence[str]) -> str:
-    parts = []
-    if gains:
-        parts.append(listing([f"{gain.doing} {with_interval(gain.ratio, 'as fast')}" for gain in gains]))
-    if unclear:
-        parts.append(f"cannot tell for {listing(unclear)}")
-    return ", and ".join(parts)
-
-
-def transaction(*, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
-    return f"Put writes into one transaction. Compared with a commit per row: {_gains(gains, unclear)}."
-
-
-def wal(*, how: str, gains: Sequence[Gain], unclear: Sequence[str] = ()) -> str:
-    return f"WAL compared with DELETE, {how}: {_gains(gains, unclear)}."
+def gain(*, part: str = "", gains: Sequence[Gain], unclear: bool = False) -> str:
+    """Compare pairs of cases. `unclear` is true if other pairs are inconclusive."""
+    texts = [f"{gain.name} is {with_interval(gain.ratio, f'as fast as {gain.base}')}" for gain in gains]
+    return f"{f'{part}: ' if part else ''}{listing(texts)}."
 
 
 def method_limit(
-    *, doing: str, rows: int, method: str, drivers: Sequence[str], reason: str, instead: str
+    *, phase: str, rows: int, method: str, drivers: Sequence[str], reason: str, instead: str
 ) -> str:
-    return (
-        f"LIMIT when {doing} {plural(rows, 'row')} by {method} ({listing(drivers)}): {reason}. Use {instead} "
-        "instead."
-    )
-
-
-# Keys.
-
-
-class TypeCost(NamedTuple):
-    """Time and space of a type of id, relative to uuid4."""
-
-    ratio: Ratio | None = None
-    """Time divided by the time of uuid4; None if the times are about equal or unknown."""
-    equal: bool = False
-    """Whether the times are about equal."""
-    unclear: bool = False
-    """Whether the comparison of the times is inconclusive."""
-    file: float | None = None
-    """Size of the file divided by the size with uuid4; None if unknown."""
-
-
-def _type_cost(cost: TypeCost) -> str:
-    time = ""
-    if cost.ratio:
-        time = f"{between(cost.ratio)} of uuid4's time"
-    elif cost.equal:
-        time = "about equal to uuid4's time"
-    elif cost.unclear:
-        time = "cannot tell whether faster than uuid4"
-    file = f"; {rounded(cost.file, 2)} of its file size" if cost.file is not None else ""
-    return f"{time}{file}"
-
-
-def id_type(
-    *,
-    schema: str,
-    chosen: str | None = None,
-    cost: TypeCost | None = None,
-    int_cost: TypeCost | None = None,
-    dated: bool = False,
-    unclear: Sequence[str] = (),
-) -> str:
-    """Advise a type of id for a schema. `chosen` is None if no type is better than uuid4."""
-    integers = f"use int if one database assigns all ids ({_type_cost(int_cost)}). " if int_cost else ""
-    use = "Otherwise use" if int_cost else "use"
-    choice = chosen or "uuid4 (no other type saves time or space)"
-    if dated:
-        choice += ", which contains its creation time"
-    if cost:
-        choice += f" ({_type_cost(cost)})"
-    doubt = f" Cannot tell whether {listing(unclear, 'or')} is faster." if unclear else ""
-    return f"{schema}: {integers}{use} {choice}.{doubt}"
-
-
-# Cycles.
-
-
-class Checkpoint(NamedTuple):
-    """Cycle in which a checkpoint was seen: its number, from 1, and its time."""
-
-    cycle: int
-    ns: float | None
-    """Time of the cycle, in ns; None if unknown."""
-
-
-def timeout(*, where: str, reason: str, limit_ns: float | None = None) -> str:
-    after = f" after {duration(limit_ns)}" if limit_ns is not None else ""
-    return f"TIMEOUT at {where}{after}: {reason}."
-
-
-def fastest(*, settings: Sequence[str], total_ns: float, equal: bool = False, unclear: bool = False) -> str:
-    """Name the fastest settings. `total_ns` is the total time of the first setting."""
-    text = f"Fastest: {listing(settings)}, {'about ' if len(settings) > 1 else ''}{duration(total_ns)}"
-    if equal:
-        text += " (about equal)"
-    if unclear:
-        text += " (cannot tell which is fastest)"
-    return f"{text}."
+    where = f"{phase} of {plural(rows, 'row')} by {method} ({listing(drivers)})"
+    return f"LIMIT for {where}: {reason}. Use {instead} instead."
 
 
 def checkpoint(
-    *,
-    where: str,
-    frames: int,
-    due: int,
-    commits: int,
-    spike: int,
-    spike_ns: float,
-    median_ns: float,
-    is_it: bool,
-    seen: Checkpoint | None = None,
-    later: Sequence[int] = (),
+    *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report in which cycle a checkpoint was due, in which cycles one was seen, and the slowest cycle."""
-    found = "None was seen"
-    if seen:
-        there = "there" if seen.cycle == due else f"in cycle {digits(seen.cycle)}"
-        time = f" ({duration(seen.ns)})" if seen.ns is not None else ""
-        found = f"It was seen {there}{time}"
-    if later:
-        found += f", then in {listing(list(map(digits, later)))}"
+    """Report the cycles with a checkpoint, and whether the slowest cycle except the first is one of them."""
+    seen = "no checkpoint was seen"
+    if cycles:
+        seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"
     return (
-        f"{where}: the checkpoint at {plural(frames, 'frame')} was due in cycle {digits(due)} "
-        f"({plural(commits, 'commit')} per cycle, one frame each). {found}. The slowest cycle "
-        f"except the first is {digits(spike)} ({duration(spike_ns)}; "
-        f"median {duration(median_ns)}): "
-        f"{'the checkpoint' if is_it else 'not a checkpoint'}."
+        f"{where}: {seen}. The slowest cycle except the first is {digits(slowest)} ({duration(slowest_ns)}; "
+        f"median {duration(median_ns)}): {'a' if slowest in cycles else 'not a'} checkpoint."
     )

@@ -1,12 +1,11 @@
 """Tables, plots and compared figures of methods, keys and cycles, as pure functions of a report.
 
-A run is all trials of a case, and a row of a table. A group is the runs of a table. A cell of methods is a
-run, not a field of a table.
+A run is all trials of a case, and a row of a table. A group is the runs of a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -16,29 +15,22 @@ from sqlstress.analysis.advice import figure_limits, partial_proofs
 from sqlstress.analysis.group import Group
 from sqlstress.analysis.wording import size
 from sqlstress.experiments.classics.findings import (
-    BARE_DRIVER,
-    BASE_METHOD,
+    CYCLES,
     DONE,
+    KEYS,
     LIMIT,
+    METHODS,
     TIMEOUT,
     WRONG,
+    Compared,
     CycleTimes,
-    KeyRow,
-    MethodsCell,
-    MethodsCells,
-    best,
-    cycle_rates,
-    cycles,
-    key_rows,
-    keys,
-    methods,
-    row_rates,
-    space_figure,
+    checkpoints,
+    limits,
     times_of,
     total_ns,
 )
-from sqlstress.experiments.classics.spec import Cycling, Picks, setting_of, tricks_of
-from sqlstress.report import Run, Trial
+from sqlstress.experiments.classics.spec import PHASES, Cycling, Picks, setting_of, tricks_of
+from sqlstress.report import Run, Space, Trial
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.show.blocks import (
@@ -49,7 +41,6 @@ from sqlstress.show.blocks import (
     Column,
     Legend,
     Table,
-    Value,
     count_cell,
     ms_cell,
     seconds_cell,
@@ -58,10 +49,10 @@ from sqlstress.show.blocks import (
     verified_legend,
     whole_cell,
 )
-from sqlstress.show.case_table import ComparisonFigure
-from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, name, small_multiples
+from sqlstress.show.case_table import ComparisonFigure, Row
+from sqlstress.show.plots import Plain, Plot, View, axis, colour, line, marks, name, small_multiples
 from sqlstress.show.shown import TIME, Presenter
-from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, format_count, format_duration
+from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, format_count, format_duration
 
 
 class ClassicShown(Presenter):
@@ -81,98 +72,128 @@ class ClassicShown(Presenter):
         return iter(())
 
 
-# Methods: a row for each cell, a method at a scale (number of rows) by a driver.
-
-
 _FAILURES = {TIMEOUT: "TIMEOUT", LIMIT: "LIMIT", WRONG: "FAILED"}
+Write = Callable[[float], str | None]
 
 
-def _rate(cell: MethodsCell) -> str:
-    """Return a cell's rows per second and their spread as text, or the reason why there is no rate."""
-    if cell.outcome != DONE:
-        return _FAILURES.get(cell.outcome, case_table.FAILED)
-    return case_table.marked_cell(cell.run, count_cell(cell.rows_per_s), row_rates(cell.run))
+def main_cell(compared: Compared, write: Write) -> case_table.Cell:
+    """Return a function from a row to its main figure with the spread, or the reason for a missing figure.
 
-
-def factor_cell(ratio: float) -> str:
-    """Return a ratio as text of at most six characters: "1x", "1.2x", "90x", "17kx"."""
-    if ratio < 0.095:
-        return "<0.01x" if ratio < 0.01 else f"{ratio:.2f}x"
-    if ratio < 9.95:
-        return "1x" if ratio == 1 else f"{ratio:.1f}x"
-    if ratio < 9999.5:
-        return f"{ratio:.0f}x"
-    return f"{ratio / 1000:.0f}kx" if ratio < 999_500 else f"{ratio:.0e}x"
-
-
-def _relative(
-    name: str, meaning: str, base_of: Callable[[MethodsCell], MethodsCell | None], leaves: int | None = None
-) -> Column[MethodsCell]:
-    """Return the column with a cell's rate relative to the rate of its base, which `base_of` returns.
-
-    `name` and `meaning` describe the base.
+    All passes do the same work. So the relative error of the rates is also that of a time.
     """
 
-    def cell(shown: MethodsCell) -> str | None:
-        base = base_of(shown)
-        known = base and base.rows_per_s and shown.rows_per_s
-        return factor_cell(shown.rows_per_s / base.rows_per_s) if base and known else None
+    def cell(row: Row) -> str:
+        outcome = compared.outcome(row.run)
+        if outcome != DONE or row.trial is None:
+            return _FAILURES.get(outcome, case_table.FAILED)
+        return case_table.marked_cell(row.run, write(compared.figure(row.trial)), compared.rates(row.run))
 
-    meaning = f"{name} = 1: relative to {meaning}"
-    return Column(f"{name} = 1", (name, "= 1"), cell=cell, meaning=meaning, leaves=leaves)
+    return cell
 
 
-def _method_columns(group: Group, cells: MethodsCells) -> Iterator[Column[MethodsCell]]:
-    def base(cell: MethodsCell) -> MethodsCell | None:
-        return best(cells.series(cell.method.phase, BASE_METHOD, cell.driver))
+def relative_column(
+    name: str,
+    rows: Iterable[Row],
+    compared: Compared,
+    write: Write,
+    figure: Callable[[Trial], float | None] | None = None,
+    **more: Any,
+) -> Column[Row]:
+    """Return the column with a figure of each row, divided by the largest figure of the base in its part."""
 
-    def bare(cell: MethodsCell) -> MethodsCell | None:
-        same = cells.series(cell.method.phase, cell.tricks, BARE_DRIVER)
-        return next((other for other in same if other.method.scale == cell.method.scale), None)
+    def value(row: Row) -> float | None:
+        is_known = row.trial and compared.outcome(row.run) == DONE
+        return (figure or compared.figure)(row.trial) if row.trial and is_known else None
 
-    yield Column("phase", align="left", role=NAME, cell=lambda cell: cell.method.phase)
+    def key(row: Row) -> Hashable:
+        return compared.part(row.run.case), row.run.case.concurrency
+
+    bases: dict[Hashable, float] = {}
+    for row in rows:
+        if compared.name(row.run.case) == compared.base:
+            bases[key(row)] = max(value(row) or 0.0, bases.get(key(row), 0.0))
+
+    def cell(row: Row) -> str | None:
+        over, under = value(row), bases.get(key(row))
+        return write(over / under) if over and under else None
+
+    return Column(name, (compared.base, "= 1"), cell=cell, **more)
+
+
+def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | None]) -> ComparisonFigure:
+    """Return a figure that comparisons of reports show."""
+    return ComparisonFigure(
+        f"{{letter}} {name}", ("{letter}", name), meaning, case_table.compared_trial_cell(figure)
+    )
+
+
+# Methods: a row for each method at a scale (number of rows) by a driver.
+
+
+DRIVERS = Compared(
+    lambda case: case.driver,
+    base="sqlite3",
+    figure=METHODS.figure,
+    part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
+)
+"""Comparison of drivers with the driver sqlite3, which has no object-relational mapper."""
+
+
+def _method_rows(group: Group) -> list[Row]:
+    """Return the rows of the table, sorted by phase, driver and number of rows."""
+    drivers = [run.case.driver for run in group.runs]
+
+    def work(row: Row) -> tuple[int, int, int]:
+        case = row.run.case
+        return PHASES.index(case.spec.phase), drivers.index(case.driver), case.spec.rows
+
+    known = (row for row in case_table.rows_of(group) if row.run.case.spec.phase in PHASES)
+    return sorted(known, key=work)
+
+
+def _method_seconds(row: Row) -> str | None:
+    return seconds_cell(row.trial.seconds) if row.trial and METHODS.outcome(row.run) == DONE else None
+
+
+def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
+    drivers = {row.run.case.driver for row in rows}
+    yield Column("phase", align="left", role=NAME, cell=lambda row: row.run.case.spec.phase)
     yield Column(
         "method",
         align="left",
         role=NAME,
-        cell=lambda cell: cell.tricks,
+        cell=lambda row: tricks_of(row.run.case),
         meaning="WAL: journal mode WAL, otherwise DELETE; TSC: all in one transaction",
     )
-    yield Column("rows", role=NAME, cell=lambda cell: format_count(cell.method.rows))
-    if len(cells.drivers) > 1:
-        yield Column("driver", align="left", role=NAME, cell=lambda cell: cell.driver)
-    yield Column("rows/s", ("rows", "per s"), cell=_rate)
-    yield _relative(BASE_METHOD, f"the best figure of {BASE_METHOD} in the same phase", base)
-    if {BARE_DRIVER} < {*cells.drivers}:
-        meaning = f"{BARE_DRIVER}, with the same method and as many rows"
-        yield _relative(BARE_DRIVER, meaning, bare, leaves=20)
-    yield Column("time s", cell=lambda cell: seconds_cell(cell.seconds) if cell.seconds else None, leaves=10)
-    yield VERIFIED.explained(_method_legend(group))
-
-
-def _method_legend(group: Group) -> Iterator[str]:
-    """Yield clauses of the legend: the queried table, the spread, and the failed outcomes."""
-    samples = next((run.case.spec.samples for run in group.runs if run.case.spec.phase == "query"), 0)
-    if samples:
-        rows = format_count(samples * (samples - 1) // 2)
-        yield f"queries read a table of {rows} results: all pairs of {format_count(samples)} samples"
-    yield from case_table.spread_legend(group, "figure")
-    yield "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement"
-    yield from verified_legend(group, "the tables and the answers are right")
+    yield Column("rows", role=NAME, cell=lambda row: format_count(row.run.case.spec.rows))
+    if len(drivers) > 1:
+        yield Column("driver", align="left", role=NAME, cell=lambda row: row.run.case.driver)
+    yield Column("rows/s", ("rows", "per s"), cell=main_cell(METHODS, count_cell))
+    meaning = "1b1 = 1: relative to the best figure of 1b1 in the same phase"
+    yield relative_column("1b1 = 1", rows, METHODS, count_cell, meaning=meaning)
+    if {DRIVERS.base} < drivers:
+        meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
+        yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
+    yield Column("time s", cell=_method_seconds, leaves=10)
+    meanings = [
+        *case_table.spread_legend(group, "figure"),
+        "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
+        *verified_legend(group, "the tables and the answers are right"),
+    ]
+    yield VERIFIED.explained(meanings)
 
 
 class MethodsShown(ClassicShown):
     """Presenter of methods: a table with a row for each method at each scale."""
 
-    topics = (methods, partial_proofs)
+    topics = (METHODS.findings, limits, partial_proofs)
 
     def activity(self, group: Group) -> str:
         return "Rows are written and read one by one (1b1), in bulk (BLK), from JSON and inside SQLite (SPC)"
 
     def tables(self, group: Group) -> Iterator[Table]:
-        cells = MethodsCells(group)
-        if cells.all:
-            yield table_of(cells.by_work(), (*_method_columns(group, cells),))
+        if rows := _method_rows(group):
+            yield table_of(rows, (*_method_columns(group, rows),))
 
     def tracked_rates(self, run: Run) -> Iterator[float | None]:
         return (trial.rows_per_s for trial in run.ended)
@@ -191,31 +212,37 @@ class MethodsShown(ClassicShown):
 # Keys: tables of time and of space with a row for each type of id, schema by schema.
 
 
-def _seconds(row: KeyRow) -> str | None:
-    if row.trial is None:
-        return case_table.FAILED
-    # All passes do the same work. So the relative error of the rates is also that of the time.
-    return case_table.marked_cell(row.run, seconds_cell(row.trial.seconds), row.run.rates())
+TABLE = "picks"
+SPACE: Mapping[str, Callable[[Space], float | None]] = {
+    "file_bytes": lambda space: space.file_bytes,
+    "bytes_per_row": lambda space: space.bytes_per_row(TABLE),
+    "table_share": lambda space: space.table_alone(TABLE).share,
+    "indices_share": lambda space: space.indices_of(TABLE).share,
+    "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
+    "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
+}
+"""Functions that compute a figure of file space, by the figure's column in the CSV.
+
+Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
+"""
 
 
-def _retries(trial: Trial) -> str | None:
-    counts = [count for count in (trial.busy, trial.busy_snapshot) if count is not None]
-    return count_cell(sum(counts)) if counts else None
-
-
-def _space_of(figure: str, trial: Trial) -> Value:
-    value = space_figure(trial.space, figure)
+def space_figure(name: str, trial: Trial) -> float | None:
+    """Return a figure of a trial's file, by its name in SPACE; None if it was not measured or is wrong."""
+    try:
+        value = finite(SPACE[name](trial.space)) if trial.space else None
+    except (KeyError, ZeroDivisionError):
+        return None
     return int(value) if value is not None and value.is_integer() else value
 
 
-def _space_column(name: str, csv: str, write: Callable[[float], str | None], **more: Any) -> Column[KeyRow]:
+def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
     """Return the column of a figure. `csv` is the name of the figure in SPACE and in the CSV."""
 
-    def cell(row: KeyRow) -> str | None:
-        value = row.figure(csv)
+    def cell(value: float | None) -> str | None:
         return None if value is None else write(value)
 
-    return Column(name, cell=cell, csv=csv, value=partial(_space_of, csv), **more)
+    return case_table.trial_column(name, csv, partial(space_figure, csv), cell, **more)
 
 
 def mb_cell(value: float) -> str | None:
@@ -228,48 +255,45 @@ def percent_cell(share: float) -> str:
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
-def fan_out_cell(children: float) -> str:
-    """Return an average fan-out (children per internal page of a b-tree), rounded to a whole number."""
-    return whole_cell(round(children))
+def _retries(trial: Trial) -> str | None:
+    counts = [count for count in (trial.busy, trial.busy_snapshot) if count is not None]
+    return count_cell(sum(counts)) if counts else None
 
 
 _PICKS = case_table.kind_latency("picks")
 _LATENCY = f"{PERCENTILES} of the transactions took at most this long"
-_SCHEMA: Column[KeyRow] = Column("schema", ("", "schema"), "left", NAME, lambda row: row.picks.schema)
-_ID_TYPE: Column[KeyRow] = Column("id type", ("", "id type"), "left", NAME, lambda row: row.picks.id_type)
-TIME_COLUMNS: tuple[Column[KeyRow], ...] = (
-    Column(
+
+
+def _key_names(rows: Sequence[Row]) -> Iterator[Column[Row]]:
+    yield Column("schema", ("", "schema"), "left", NAME, lambda row: row.run.case.spec.schema)
+    yield Column("id type", ("", "id type"), "left", NAME, lambda row: row.run.case.spec.id_type)
+    if len({row.run.case.concurrency for row in rows}) > 1:
+        yield case_table.PROCESSES
+
+
+def _time_columns(rows: Sequence[Row]) -> Iterator[Column[Row]]:
+    yield Column(
         "time s",
-        cell=_seconds,
+        cell=main_cell(KEYS, seconds_cell),
         meaning="time: from the start of the first transaction to the end of the last, including making ids",
-    ),
-    Column(
-        "uuid4 = 1 (time)",
-        ("uuid4", "= 1"),
-        cell=lambda row: share_cell(row.ratio("time")),
-        meaning="uuid4 = 1: relative to uuid4 in the same schema",
-    ),
-    replace(case_table.ROWS_PER_S, leaves=None),
-    Column(
-        "TPS",
-        cell=case_table.trial_cell(lambda trial: count_cell(trial.tps)),
-        meaning="TPS: transactions per second",
-        leaves=10,
-    ),
-    case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20),
-    case_table.percentile_column("p99", _PICKS, meaning=_LATENCY),
-    Column(
+    )
+    meaning = "uuid4 = 1: relative to uuid4 in the same schema"
+    yield relative_column("uuid4 = 1 (time)", rows, KEYS, share_cell, meaning=meaning)
+    yield replace(case_table.ROWS_PER_S, leaves=None)
+    yield case_table.percentile_column("p50", _PICKS, meaning=_LATENCY, leaves=20)
+    yield case_table.percentile_column("p99", _PICKS, meaning=_LATENCY)
+    yield Column(
         "retries",
         cell=case_table.trial_cell(_retries),
         meaning="retries: BUSY results that SQLite's own waiting did not avoid",
         leaves=30,
-    ),
-)
-SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
+    )
+
+
+SPACE_COLUMNS: tuple[Column[Row], ...] = (
     _space_column(
         "file MB", "file_bytes", mb_cell, meaning="file: the whole database, including users and items"
     ),
-    Column("uuid4 = 1 (file)", ("uuid4", "= 1"), cell=lambda row: share_cell(row.ratio("file_bytes"))),
     _space_column(
         "bytes per row",
         "bytes_per_row",
@@ -280,35 +304,29 @@ SPACE_COLUMNS: tuple[Column[KeyRow], ...] = (
     ),
     _space_column("table", "table_share", percent_cell, meaning="table: its share of the file", leaves=30),
     _space_column("indices", "indices_share", percent_cell, meaning="indices: their share of the file"),
-    _space_column("table fan-out", "table_fan_out", fan_out_cell, leaves=10),
+    _space_column("table fan-out", "table_fan_out", count_cell, leaves=10),
     _space_column(
         "indices fan-out",
         "indices_fan_out",
-        fan_out_cell,
+        count_cell,
         meaning="fan-out: children of an internal page, on average; shares and fan-outs are from "
         "sqlite3_analyzer",
     ),
 )
 
 
+def _file_size(trial: Trial) -> str | None:
+    return size(trial.space.file_bytes) if trial.space else None
+
+
 class KeysShown(ClassicShown):
     """Presenter of keys: tables of the time and space of each type of id, schema by schema."""
 
-    topics = (keys, partial_proofs, figure_limits)
+    topics = (KEYS.findings, partial_proofs, figure_limits)
     measures = (
         (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
-        (
-            TIME,
-            ComparisonFigure(
-                "{letter} file",
-                ("{letter}", "file"),
-                "file: what the database takes",
-                case_table.compared_trial_cell(
-                    lambda trial: size(trial.space.file_bytes) if trial.space else None
-                ),
-            ),
-        ),
+        (TIME, _comparison_figure("file", "file: what the database takes", _file_size)),
     )
 
     def activity(self, group: Group) -> str:
@@ -319,13 +337,13 @@ class KeysShown(ClassicShown):
         )
 
     def tables(self, group: Group) -> Iterator[Table]:
-        rows = key_rows(group)
-        several = len({row.run.case.concurrency for row in rows}) > 1
-        names = (_SCHEMA, _ID_TYPE, *((case_table.PROCESSES,) if several else ()))
+        rows = case_table.rows_of(group)
         legend = [*case_table.spread_legend(group, "time"), *verified_legend(group)]
-        yield table_of(rows, (*names, *TIME_COLUMNS, VERIFIED.explained(legend)))
-        if measured := [row for row in rows if row.figure("time") and row.trial and row.trial.space]:
-            yield table_of(measured, (*names, *SPACE_COLUMNS))
+        yield table_of(rows, (*_key_names(rows), *_time_columns(rows), VERIFIED.explained(legend)))
+        if measured := [row for row in rows if row.trial and row.trial.space]:
+            file_bytes = partial(space_figure, "file_bytes")
+            relative = relative_column("uuid4 = 1 (file)", rows, KEYS, share_cell, file_bytes)
+            yield table_of(measured, (*_key_names(rows), SPACE_COLUMNS[0], relative, *SPACE_COLUMNS[1:]))
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
         """Return the columns of file space; none if the space was not measured."""
@@ -340,40 +358,37 @@ def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
     return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
 
 
-def _times(row: case_table.Row) -> CycleTimes | None:
+def _times(row: Row) -> CycleTimes | None:
     return times_of(row.trial) if row.trial else None
 
 
-def _done(row: case_table.Row) -> str | None:
+def _done(row: Row) -> str | None:
     """Return the number of completed cycles of a run that was stopped by the time-out; else None."""
     if row.trial is None or row.trial.outcome == DONE:
         return None
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
 
 
-def _total(row: case_table.Row) -> str | None:
-    if row.trial is None:
-        return case_table.FAILED
-    if row.trial.outcome != DONE:
-        return "TIMEOUT"
-    return case_table.marked_cell(row.run, ms_cell(total_ns(row.trial)), cycle_rates(row.run))
-
-
-def _slowest_cycle(row: case_table.Row) -> str | None:
-    times = _times(row)
-    return whole_cell(times.slowest) if times and times.slowest else None
-
-
-SETTING: Column[case_table.Row] = Column("setting", align="left", cell=lambda row: setting_of(row.run.case))
-SLOWEST: tuple[Column[case_table.Row], ...] = (
+SETTING: Column[Row] = Column(
+    "setting",
+    align="left",
+    cell=lambda row: setting_of(row.run.case),
+    meaning="tx: one transaction over the whole run; off: no automatic checkpoints; a number: WAL frames "
+    "that trigger a checkpoint",
+)
+SLOWEST: tuple[Column[Row], ...] = (
     Column(
         "slowest ms",
-        cell=_ms(lambda times: times.slowest_ns),
+        cell=_ms(lambda times: times.slowest[1] if times.slowest else None),
         meaning="slowest: the slowest cycle except the first",
     ),
-    Column("slowest cycle", ("in", "cycle"), cell=_slowest_cycle),
+    Column(
+        "slowest cycle",
+        ("in", "cycle"),
+        cell=lambda row: whole_cell(times.slowest[0]) if (times := _times(row)) and times.slowest else None,
+    ),
 )
-CYCLE_COLUMNS: tuple[Column[case_table.Row], ...] = (
+CYCLE_COLUMNS: tuple[Column[Row], ...] = (
     Column("cycles done", cell=_done),
     Column(
         "statements ms",
@@ -387,36 +402,22 @@ CYCLE_COLUMNS: tuple[Column[case_table.Row], ...] = (
         cell=_ms(lambda times: sum(times.bounds) if times.bounds else None),
         meaning="BEGIN, COMMIT: time of these, counted separately",
     ),
-    Column("total ms", cell=_total, meaning="total: all of this, without the closing checkpoint"),
+    Column(
+        "total ms",
+        cell=main_cell(CYCLES, ms_cell),
+        meaning="total: all of this, without the closing checkpoint",
+    ),
     Column("closing checkpoint ms", ("closing", "ckpt ms"), cell=_ms(lambda times: times.closing), leaves=30),
     Column("first ms", cell=_ms(lambda times: times.cycles[0]), leaves=20),
     Column("median ms", cell=_ms(lambda times: median(times.cycles)), leaves=10),
     *SLOWEST,
 )
-_SETTINGS = {
-    "tx": "one transaction over the whole run",
-    "off": "no automatic checkpoints",
-}
-"""Meanings of the words in the name of a setting."""
-
-
-def _setting_legend(group: Group) -> Iterator[str]:
-    parts = {part for run in group.runs for part in setting_of(run.case).split("-")}
-    yield from (f"{part}: {text}" for part, text in _SETTINGS.items() if part in parts)
-    if any(part.isdecimal() for part in parts):
-        yield "a number: WAL frames that trigger a checkpoint"
-
-
-def _cycle_legend(group: Group) -> Iterator[str]:
-    """Yield clauses of the legend: what times include, the spread, and the check of the data."""
-    yield from case_table.spread_legend(group, "total")
-    yield from verified_legend(group, "the table holds what the last acknowledged commit left")
 
 
 class CyclesShown(ClassicShown):
     """Presenter of cycles: a table row per setting, and a plot of each cycle with the checkpoints."""
 
-    topics = (cycles, partial_proofs)
+    topics = (CYCLES.findings, checkpoints, partial_proofs)
     measures = (
         (
             ComparisonFigure(
@@ -429,11 +430,8 @@ class CyclesShown(ClassicShown):
         ),
         (case_table.SPREAD,),
         (
-            ComparisonFigure(
-                "{letter} total ms",
-                ("{letter}", "total ms"),
-                "total: time of all cycles",
-                case_table.run_cell(lambda run, trial: ms_cell(total_ns(trial))),
+            _comparison_figure(
+                "total ms", "total: time of all cycles", lambda trial: ms_cell(total_ns(trial))
             ),
             *map(case_table.comparison_figure, SLOWEST),
         ),
@@ -450,9 +448,9 @@ class CyclesShown(ClassicShown):
         )
 
     def tables(self, group: Group) -> Iterator[Table]:
-        setting = SETTING.explained(_setting_legend(group))
-        verified = VERIFIED.explained(_cycle_legend(group))
-        yield table_of(case_table.rows_of(group), (setting, *CYCLE_COLUMNS, verified))
+        proved = verified_legend(group, "the table holds what the last acknowledged commit left")
+        verified = VERIFIED.explained([*case_table.spread_legend(group, "total"), *proved])
+        yield table_of(case_table.rows_of(group), (SETTING, *CYCLE_COLUMNS, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield a plot with the time of each cycle: a line for each setting, with its checkpoints marked."""
@@ -481,14 +479,9 @@ def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
     trace = line(label, range(1, len(ms) + 1), ms, number, hover)
     yield {**trace, "mode": "lines", "legendgroup": label}
     if marked := [cycle for cycle in times.checkpoints if cycle <= len(ms)]:
-        yield {
-            "type": "scatter",
-            "mode": "markers",
-            "name": f"{label}: checkpoint",
-            "legendgroup": label,
-            "showlegend": False,
-            "x": marked,
-            "y": [ms[cycle - 1] for cycle in marked],
-            "marker": {"color": colour(number), "size": 10, "symbol": "diamond"},
-            "hovertemplate": f"{hover}, with a checkpoint",
-        }
+        times_ms = [ms[cycle - 1] for cycle in marked]
+        text = f"{hover}, with a checkpoint"
+        diamonds = marks(
+            f"{label}: checkpoint", marked, times_ms, text, color=colour(number), size=10, symbol="diamond"
+        )
+        yield {**diamonds, "legendgroup": label, "showlegend": False}

@@ -1,10 +1,10 @@
 """Options and specs of methods, keys and cycles. A spec is the part of a case that one experiment defines.
 
 Methods write or query samples (files) and results (a number for each pair of samples). The names of methods:
-1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), VALUES (pairs as a
-joined table), JSON (rows from a JSON parameter), SPC (rows made inside SQLite). With TSC, all rows are in one
-transaction. The tricks of a case are its method, followed by WAL and TSC if used, such as "1b1 + WAL". A pick
-is a row that links a user with an item.
+1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON (rows from a
+JSON parameter), SPC (rows made inside SQLite). With TSC, all rows are in one transaction. The tricks of a
+case are its method, followed by WAL and TSC if used, such as "1b1 + WAL". A pick is a row that links a user
+with an item.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sqlstress.request import Request
 
 
 PHASES = ("insert", "allocate", "query")
-METHOD_NAMES = ("1b1", "BLK", "BLK/n", "VALUES", "JSON", "SPC")
+METHOD_NAMES = ("1b1", "BLK", "BLK/n", "JSON", "SPC")
 MOST_ROWS = 1_000_000
 MOST_SAMPLES = 1500
 
@@ -43,7 +43,7 @@ class Method:
     phase: str
     """Work: insert samples, insert a pending result for each pair of samples (allocate), or query results."""
     name: str
-    """Name of the method: 1b1, BLK, BLK/n, VALUES, JSON or SPC."""
+    """Name of the method: 1b1, BLK, BLK/n, JSON or SPC."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
@@ -59,17 +59,10 @@ class Method:
         meaning="Time of work after which the measurement stops, in seconds.",
         required=True,
     )
-    samples: int = option(
-        whole_number(2, MOST_SAMPLES),
-        300,
-        LOAD,
-        "Samples in the queried table. It holds every pair of them.",
-        meaning="Samples in the queried table, which holds every pair of them; 0 if not known.",
-        unsaid=1000,
-    )
-    chunk: int = option(
-        whole_number(1, MOST_ROWS), 1000, LOAD, "Rows per statement of BLK/n.", metavar="ROWS"
-    )
+    samples: int = 300
+    """Samples in the queried table, which holds every pair of them; 0 if not known."""
+    chunk: int = 1000
+    """Rows per statement of BLK/n."""
 
     @property
     def rows(self) -> int:
@@ -123,6 +116,10 @@ def tricks_of(case: Case) -> str:
     return " + ".join(parts)
 
 
+REASONS = {"timeout": "timed out", "limit": "met a limit"}
+"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
+
+
 class Scales(NamedTuple):
     """Methods of a phase that are measured at the same scales."""
 
@@ -150,7 +147,7 @@ SCALES = (
     Scales("allocate", ("JSON",), _PAIRED, (450,)),
     Scales("allocate", ("SPC", "SPC + WAL"), range(100, 1301, 100), (300,)),
     Scales("query", ("BLK",), _QUERIED, (100, 2000)),
-    Scales("query", ("1b1", "VALUES", "JSON", "SPC"), _QUERIED, (2000,)),
+    Scales("query", ("1b1", "JSON", "SPC"), _QUERIED, (2000,)),
     Scales("query", ("1b1 + WAL", "JSON + WAL", "SPC + WAL"), _QUERIED, (2000,)),
 )
 

@@ -7,7 +7,7 @@ from the case.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -75,12 +75,11 @@ class StepSource(OrderedSource):
         calls: Mapping[str, Operation],
         steps: Iterable[Step],
         timeout_s: float | None = None,
-        clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         """`calls` has the operation of each kind of step. `timeout_s` is in seconds; None means no limit."""
         self.kinds = tuple(calls)
         super().__init__(words, worker, client, self._operations(calls, steps))
-        self._timeout_s, self._clock = timeout_s, clock
+        self._timeout_s = timeout_s
         self._until_ns: float | None = None
 
     def params(self, step: Step) -> Any:
@@ -102,7 +101,7 @@ class StepSource(OrderedSource):
     def _is_late(self) -> bool:
         if self._timeout_s is None:
             return False
-        now = self._clock()
+        now = time.perf_counter_ns()
         # The time limit starts with the first chunk.
         self._until_ns = self._until_ns or now + self._timeout_s * NS_PER_S
         is_late = now >= self._until_ns

@@ -26,7 +26,7 @@ from sqlstress.report.results import CheckCounter
 from sqlstress.system.interrupt import Pulse, with_pulses
 from sqlstress.target import stores_nothing
 from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import Connection, Row, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.drivers import settings as pragmas
 from sqlstress.targets.sqlite.place import SqlitePlace
 
@@ -83,30 +83,28 @@ QUERIED = "methods: the queried file"
 class MethodsWork(ClassicWork):
     """Work of a cell of methods: the file must have every acknowledged sample and result once."""
 
-    def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
-        super().__init__(case, place, salt, carry)
-        self.method: Method = case.spec
-        (self._path,) = place.paths
-        known = {"insert": 0, "allocate": self.method.scale, "query": self.method.samples}
-        self._samples = known[self.method.phase]
+    @property
+    def _samples(self) -> int:
         """Number of samples in the file before the worker starts."""
+        method: Method = self.case.spec
+        return {"insert": 0, "allocate": method.scale, "query": method.samples}[method.phase]
 
     def steps_of(self, worker: int) -> Iterator[Step]:
         return methods_worker.steps_of(self.case)
 
     def create(self, pulse: Pulse) -> None:
         """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
-        wanted = None
-        if self.method.phase == "query":
+        wanted, path = None, self.place.paths[0]
+        if self.case.spec.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
-            wanted = self._path, self.case.seed, self.method.samples, settings
+            wanted = path, self.case.seed, self._samples, settings
         if wanted is None or self._carry.get(QUERIED) != wanted:
             self._carry[QUERIED] = None
             self.place.discard()
             with self.place.opened() as connection:
                 self._fill(connection, pulse)
             self._carry[QUERIED] = wanted
-        files.first_write(self.case, self._path)
+        files.first_write(self.case, path)
 
     def _fill(self, connection: Connection, pulse: Pulse) -> None:
         pragmas.apply(connection, self.case.settings)
@@ -117,7 +115,7 @@ class MethodsWork(ClassicWork):
             connection.rows(statement)
         paths = ((PATH.format(place),) for place in with_pulses(range(self._samples), pulse))
         connection.run_many("INSERT INTO sample (path) VALUES (?)", paths)
-        if self.method.phase == "query":
+        if self.case.spec.phase == "query":
             computed = VALUE.format(a="a.id", b="b.id", seed=self.case.seed)
             pairs = f"SELECT a.id, b.id, {computed} FROM sample AS a JOIN sample AS b ON a.id < b.id"
             files.watched(connection, f"INSERT INTO result {pairs}", pulse)
@@ -128,9 +126,9 @@ class MethodsWork(ClassicWork):
         (outcome,) = outcomes
         samples = [[(PATH.format(number),) for number in range(self._samples)]]
         results: list[list[Row]] = [[]]
-        if self.method.phase == "insert":
+        if self.case.spec.phase == "insert":
             samples = self.tables(outcome, pulse)
-        elif self.method.phase == "allocate":
+        elif self.case.spec.phase == "allocate":
             results = self.tables(outcome, pulse)
         else:
             pairs = methods_worker.pairs(self._samples)
@@ -143,22 +141,22 @@ class MethodsWork(ClassicWork):
             examined("samples", lambda: check_rows("samples", stored_samples, [numbered(samples)])),
             examined("results", lambda: check_rows("results", stored_results, [results])),
         ]
-        if self.method.phase == "query":
+        if self.case.spec.phase == "query":
             found += reading_checks(outcomes)
         # Checks of tables that are empty in this phase are skipped, and not reported.
         return (check for check in found if check.status != "skipped")
 
     def discard(self) -> None:
         """Remove the file, unless the next cell may query it."""
-        if self.method.phase != "query":
+        if self.case.spec.phase != "query":
             self.place.discard()
 
 
 # Keys.
 
 
-_HAS_UNIXEPOCH = (3, 38)
-"""First version of SQLite with the function unixepoch()."""
+NOW = "CAST(strftime('%s', 'now') AS INT)"
+"""SQL of the time, like unixepoch(), which SQLite lacks before 3.38."""
 _REFERENCE = "FOREIGN KEY ({0}) REFERENCES {0}s (id) ON DELETE CASCADE ON UPDATE NO ACTION"
 LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
@@ -169,11 +167,9 @@ HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which a pick has the column created_at, the time of its creation."""
 
 
-def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
+def definitions(picks: Picks) -> Iterator[str]:
     """Yield the SQL statements that create the tables and the indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
-    has_unixepoch = tuple(map(int, sqlite_version.split(".")[:2])) >= _HAS_UNIXEPOCH
-    now = "unixepoch()" if has_unixepoch else "CAST(strftime('%s', 'now') AS INT)"
     yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
     yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
     columns = ",\n    ".join(
@@ -185,8 +181,8 @@ def definitions(picks: Picks, sqlite_version: str) -> Iterator[str]:
             "public BOOLEAN NOT NULL DEFAULT true",
             "done BOOLEAN NOT NULL DEFAULT false",
             "when_done INT",
-            *[f"created_at INT NOT NULL DEFAULT ({now})"] * (picks.schema in HAVE_CREATED_AT),
-            f"last_updated INT NOT NULL DEFAULT ({now})",
+            *[f"created_at INT NOT NULL DEFAULT ({NOW})"] * (picks.schema in HAVE_CREATED_AT),
+            f"last_updated INT NOT NULL DEFAULT ({NOW})",
             _REFERENCE.format("user"),
             _REFERENCE.format("item"),
             *["PRIMARY KEY (user, item)"] * picks.schema.startswith("pair-"),
@@ -235,8 +231,7 @@ class KeysWork(ClassicWork):
                 (row_id, *LISTED[name](number)) for number, row_id in zip(numbers, ids, strict=False)
             ]
         self._begun = time.time(), time.monotonic()
-        _, version = load_driver(self.case.driver).versions()
-        self.place.create_tables(definitions(self.picks, version), pulse)
+        self.place.create_tables(definitions(self.picks), pulse)
         with self.place.opened() as connection:
             connection.rows("BEGIN IMMEDIATE")
             for name, places in (("users", "?, ?"), ("items", "?, ?, ?")):

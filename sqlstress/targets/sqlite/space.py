@@ -1,12 +1,10 @@
-"""The space that each b-tree takes in a database file, from SQLite's table dbstat, or else from its pages.
+"""The space that each b-tree takes in a database file.
 
-Linux distributions compile dbstat into SQLite. Python's installers for Windows and macOS do not.
-Source: https://www.sqlite.org/dbstat.html
+The schema table is left out, and so are overflow pages: no entry of the measured tables has overflow pages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from sqlstress import sqlite_codes as codes
@@ -15,17 +13,12 @@ from sqlstress.report import Space
 from sqlstress.report.case import Case
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import call_in_subprocess
-from sqlstress.targets.sqlite import pages
-from sqlstress.targets.sqlite.drivers import Connection, Driver, load_driver
+from sqlstress.targets.sqlite.drivers import Connection, load_driver
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import INTERNAL, LEAF, OVERFLOW, BtreePage, DamagedFile, Tree, tree_space
+from sqlstress.targets.sqlite.pages import DamagedFile, Tree, measure_trees
 
-DBSTAT = "dbstat"
-_LARGEST_PAGE = 1 << 16
 # sqlite_schema does not list the index of a WITHOUT ROWID table's primary key: the table is this index.
 _TREES = """
-SELECT 'sqlite_schema' AS name, 'sqlite_schema', 1, 0, 0
-UNION ALL
 SELECT name, tbl_name, rootpage, type = 'index', type = 'index' OR EXISTS (
     SELECT name FROM pragma_index_list(tree.name) EXCEPT SELECT name FROM sqlite_schema
 )
@@ -70,7 +63,6 @@ def _damaged(path: Path, reason: str) -> DamagedFile:
 
 
 def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
-    spaces = None
     with opened(case, path) as connection:
         # In journal modes other than WAL the result is 0.
         if connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
@@ -80,41 +72,13 @@ def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
             for name in ("page_size", "page_count", "freelist_count")
         )
         trees = trees_of(connection)
-        if has_dbstat(load_driver(case.driver), connection):
-            spaces = tuple(tree_space(tree, dbstat_pages(connection, tree)) for tree in trees)
-    if spaces is None:
-        spaces = call_in_subprocess(pulse, pages.measure_trees, path, trees)
+    spaces = call_in_subprocess(pulse, measure_trees, path, trees)
     return Space(path.stat().st_size, page_size, page_count, free_pages, spaces)
 
 
 def trees_of(connection: Connection) -> tuple[Tree, ...]:
+    """Return the b-trees of a database, except the schema's."""
     return tuple(
         Tree(name, table, root, bool(is_index), bool(keyed))
         for name, table, root, is_index, keyed in connection.rows(_TREES)
     )
-
-
-def has_dbstat(driver: Driver, connection: Connection) -> bool:
-    try:
-        connection.rows(f"SELECT 1 FROM {DBSTAT} LIMIT 0")
-    except Exception as error:
-        if driver.result_code(error) != codes.ERROR:
-            raise
-        return False
-    return True
-
-
-def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
-    """Yield the pages of a b-tree, from dbstat. Raises DamagedFile."""
-    rows = connection.rows(
-        # The path of an overflow page ends in its number in the chain of pages, from 0.
-        f"SELECT pageno, pagetype, ncell, payload, unused, path LIKE '%+000000' FROM {DBSTAT} WHERE name = ?",
-        (tree.name,),
-    )
-    for number, kind, cells, payload, unused, begins_overflow in rows:
-        if kind not in (LEAF, INTERNAL, OVERFLOW):
-            raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # In an empty page of 65,536 bytes the offset of the content is stored as 0. dbstat takes this 0 as
-        # the offset, so its number of unused bytes is negative.
-        true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
-        yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

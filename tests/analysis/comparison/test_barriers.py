@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sqlstress.experiments.classics.spec import Method, Picks
+from sqlstress.experiments.classics.spec import Picks
 from sqlstress.experiments.kv.spec import Checkpointing, Load
 from sqlstress.report import Report, SyncCost, Warning
 from sqlstress.report.case import Case
@@ -147,16 +147,6 @@ def test_unknown_number_of_processes_prevents_a_ratio() -> None:
     assert reasons(known, unknown) == ("the number of processes is unknown for B",)
     assert values(side_by_side(known, unknown))["processes"] == ("4", None)
     assert reasons(known, known) == ()
-
-
-def test_unknown_size_of_a_queried_table_prevents_a_ratio() -> None:
-    def queries(samples: int) -> Report:
-        return report_of_case(
-            Case(workload="methods", spec=Method("query", "1b1", True, 10, 1.0, samples=samples))
-        )
-
-    assert reasons(queries(0), queries(500)) == ("the size of the table that is queried is unknown for A",)
-    assert reasons(queries(500), queries(500)) == ()
 
 
 def test_different_loop_prevents_a_ratio() -> None:

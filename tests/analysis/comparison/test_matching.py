@@ -63,16 +63,6 @@ def test_unknown_number_of_processes_matches_any() -> None:
     assert list(match([ours, second_report])) == []
 
 
-def test_unknown_size_of_a_queried_table_matches_any() -> None:
-    def queries(samples: int, phase: str = "query") -> Report:
-        method = Method(phase, "1b1", True, 10, 1.0, samples=samples)
-        return report(*sweep(samples, case=Case(workload="methods", spec=method)))
-
-    assert totals(one_table(queries(0), queries(500))) == [[0, 500]]
-    assert list(match([queries(400), queries(500)])) == []
-    assert totals(one_table(queries(400, "insert"), queries(500, "insert"))) == [[400, 500]]
-
-
 def test_time_limit_of_the_work_does_not_matter_for_matching() -> None:
     cases = [Case(workload="cycles", spec=Cycling(timeout_s=limit)) for limit in (None, 60.0)]
     assert totals(one_table(*(report(*sweep(1, case=case)) for case in cases))) == [[1, 1]]

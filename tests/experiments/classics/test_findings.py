@@ -13,20 +13,21 @@ from hypothesis import strategies as st
 
 from sqlstress.analysis.group import ERROR, group_runs
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS
+from sqlstress.experiments.classics import findings as declared
+from sqlstress.experiments.classics import sentences as sentence
 from sqlstress.experiments.classics.findings import (
+    DONE,
     FAILED,
     LIMIT,
-    SPACE,
+    METHODS,
     TIMEOUT,
     WRONG,
-    MethodsCells,
-    best,
     checkpoints_in,
-    cycle_rates,
-    space_figure,
     times_of,
 )
-from sqlstress.experiments.classics.spec import ID_TYPES, Cycling
+from sqlstress.experiments.classics.sentences import Fastest
+from sqlstress.experiments.classics.show import SPACE, space_figure
+from sqlstress.experiments.classics.spec import ID_TYPES
 from sqlstress.report import Check, Run, Space, TreeSpace, Verdict
 from sqlstress.statistics.series import Series
 from tests.cycles_report import (
@@ -54,81 +55,83 @@ from tests.several import facts, findings, noisy, sentences, several
 WRONG_DATA = Verdict((Check("samples", "failed", 5, 1, ("row 3 should not be there",)),))
 
 
-def cells(*runs: Run) -> MethodsCells:
-    (group,) = group_runs(runs)
-    return MethodsCells(group)
-
-
 def insert(tricks: str, rate: float | str, scale: int = 100, **fields: Any) -> Run:
     return methods_run("insert", tricks, scale, rate, **fields)
 
 
-def lead(known: dict[str, Mapping[str, Any]], phase: int = 0, which: str = "fastest") -> Mapping[str, Any]:
-    """Return the facts of the fastest methods of a phase."""
-    leading: Mapping[str, Any] = getattr(known["methods-fastest"]["phases"][phase], which)._asdict()
-    return leading
+def leads(*runs: Run, noise: float | None = 0.01) -> dict[str, tuple[Fastest, ...]]:
+    """Return the fastest cases of each part of the table."""
+    return {
+        each.facts["part"]: each.facts["leads"] for each in findings(*runs, noise=noise).get("fastest", ())
+    }
 
 
-def test_example_names_the_fastest_methods_and_the_cost_of_others() -> None:
-    known = facts(*methods_report().runs, noise=0.01)
-    assert known.keys() == {"methods-fastest", "transaction", "wal", "method-limit"}
-    assert [lead(known, phase)["methods"] for phase in range(3)] == [("JSON",), ("SPC",), ("SPC",)]
-    assert known["methods-fastest"]["phases"][0].others is None
-    assert [lead(known, phase, "others")["methods"] for phase in (1, 2)] == [("JSON",), ("JSON",)]
-    assert lead(known)["ratio"].estimate == pytest.approx(375_267 / 181.8)
-    gains = known["transaction"]["gains"]
-    assert [gain.ratio.estimate for gain in gains] == pytest.approx([9515 / 181.8, 3845.6 / 138.7])
-    refused = [each.facts["instead"] for each in findings(*methods_report().runs)["method-limit"]]
-    assert refused == ["BLK/n or JSON", "VALUES or JSON"]
+def names(lead: Fastest) -> set[str]:
+    return {*lead.names}
+
+
+def test_example_names_the_fastest_methods_and_gains() -> None:
+    runs = methods_report().runs
+    assert facts(*runs, noise=0.01).keys() == {"fastest", "gain", "method-limit"}
+    known = leads(*runs)
+    assert [names(lead) for lead in known["insert with peewee"]] == [{"JSON"}]
+    for phase in ("allocate", "query"):
+        assert [(names(lead), lead.without) for lead in known[f"{phase} with peewee"]] == [
+            ({"SPC"}, ""),
+            ({"JSON"}, "SPC"),
+        ]
+    ratio = known["insert with peewee"][0].ratio
+    assert ratio and ratio.estimate == pytest.approx(375_267 / 181.8)
+    gains = {
+        (each.facts["part"], gain.name, gain.base): gain.ratio.estimate
+        for each in findings(*runs, noise=0.01)["gain"]
+        for gain in each.facts["gains"]
+    }
+    assert gains["insert with peewee", "1b1 + TSC", "1b1"] == pytest.approx(10_120 / 181.8)
+    assert gains["allocate with peewee", "1b1 + TSC", "1b1"] == pytest.approx(3845.6 / 138.7)
+    refused = [each.facts["instead"] for each in findings(*runs)["method-limit"]]
+    assert refused == ["BLK/n or JSON", "JSON"]
 
 
 def test_methods_that_noise_hides_are_not_ranked() -> None:
     runs = [insert("1b1", 100.0), insert("1b1 + WAL", 110.0), insert("1b1 + TSC", 9e3), insert("JSON", 9.5e3)]
+    ((lead,),) = leads(*runs, noise=0.2).values()
+    assert (names(lead), lead.unclear) == ({"1b1 + TSC", "JSON"}, True)
     known = facts(*runs, noise=0.2)
-    assert (lead(known)["methods"], lead(known)["unclear"]) == (("1b1 + TSC", "JSON"), True)
-    assert known["wal"]["unclear"] == ("inserting",)
+    assert ([gain.name for gain in known["gain"]["gains"]], known["gain"]["unclear"]) == (["1b1 + TSC"], True)
     assert known["cannot-tell"]["noise"]
 
 
 def test_methods_that_hardly_differ_are_about_equal() -> None:
     runs = [insert("1b1", 100.0), insert("1b1 + WAL", 101.0), insert("1b1 + TSC", 100.5)]
-    known = facts(*runs, noise=0.004)
-    assert (len(lead(known)["methods"]), lead(known)["equal"], lead(known)["unclear"]) == (3, True, False)
-    assert sentences(*runs, noise=0.004)["wal"].endswith("inserting about as fast.")
-    assert "transaction" not in known
+    ((lead,),) = leads(*runs, noise=0.004).values()
+    assert (len(lead.names), lead.equal, lead.unclear, lead.ratio) == (3, True, False, None)
+    assert "1b1 + WAL is about as fast as 1b1" in sentences(*runs, noise=0.004)["gain"]
 
 
-def test_series_loses_only_if_it_loses_at_all_scales() -> None:
+def test_methods_are_compared_at_their_fastest_scales() -> None:
     runs = [
         *(insert("BLK", rate, scale) for scale, rate in ((100, 1000.0), (10_000, 9000.0))),
         *(insert("JSON", rate, scale) for scale, rate in ((100, 100.0), (10_000, 9500.0))),
+        *(insert("1b1", rate, scale) for scale, rate in ((100, 50.0), (1000, "timeout"))),
+        insert("1b1 + TSC", 500.0),
     ]
-    known = lead(facts(*runs, noise=0.1))
-    assert (known["methods"], known["rate"], known["unclear"]) == (("BLK", "JSON"), 9500.0, True)
+    ((lead,),) = leads(*runs, noise=0.1).values()
+    assert (names(lead), lead.unclear) == ({"BLK", "JSON"}, True)
+    (gain,) = facts(*runs, noise=0.01)["gain"]["gains"]
+    assert gain.ratio.estimate == pytest.approx(10.0)
 
 
 def test_cell_with_fewer_passes_does_not_affect_conclusions() -> None:
     runs = [several(insert(tricks, rate)) for tricks, rate in (("1b1", 100.0), ("JSON", 900.0))]
     short = several(insert("BLK", 5000.0))
-    assert lead(facts(*runs, replace(short, trials=short.trials[:2])))["methods"] == ("JSON",)
+    ((lead,),) = leads(*runs, replace(short, trials=short.trials[:2]), noise=None).values()
+    assert names(lead) == {"JSON"}
 
 
-def test_no_advice_is_given_without_a_comparison_or_a_gain() -> None:
-    assert facts(insert("JSON", 1000.0), noise=0.01).keys() == {"methods-fastest"}
+def test_single_case_is_not_compared() -> None:
+    assert facts(insert("JSON", 1000.0), noise=0.01) == {}
     assert facts(insert("1b1", "timeout")) == {}
-    base, slightly = insert("1b1", 5000.0), insert("1b1 + TSC", 5100.0)
-    assert "transaction" not in facts(base, slightly, noise=0.003)
-    assert "transaction" not in facts(base, slightly, noise=0.3)
-    assert "transaction" in facts(base, insert("1b1 + TSC", 9100.0), noise=0.01)
-
-
-def test_methods_are_compared_at_their_largest_common_scale() -> None:
-    runs = [
-        *(insert("1b1", rate, scale) for scale, rate in ((100, 50.0), (1000, "timeout"))),
-        *(insert("1b1 + TSC", rate, scale) for scale, rate in ((100, 100.0), (1000, 9000.0))),
-    ]
-    (gain,) = facts(*runs, noise=0.01)["transaction"]["gains"]
-    assert gain.ratio.estimate == pytest.approx(2.0)
 
 
 def test_limit_is_reported_once_for_all_its_drivers_and_journal_modes() -> None:
@@ -140,16 +143,11 @@ def test_limit_is_reported_once_for_all_its_drivers_and_journal_modes() -> None:
     assert limit.facts["drivers"] == ("peewee", "sqlite3")
 
 
-def test_skipped_cell_has_the_outcome_of_its_smaller_scale() -> None:
-    known = cells(
-        *(methods_run("query", "BLK", *each) for each in ((80, 500.0), (100, "limit"), (4000, "skipped")))
-    )
-    series = known.series("query", "BLK")
-    assert [cell.outcome for cell in series] == ["done", LIMIT, LIMIT]
-    assert best(series) is series[0]
-    other = cells(insert("1b1", "timeout", 10), insert("1b1", "skipped", 100))
-    assert [cell.outcome for cell in other.all] == [TIMEOUT, TIMEOUT]
-    assert [cell.outcome for cell in cells(insert("1b1", "skipped")).all] == [FAILED]
+def test_skipped_run_has_the_outcome_of_a_smaller_scale() -> None:
+    skipped = insert("1b1", "skipped")
+    assert METHODS.outcome(skipped) == LIMIT
+    assert METHODS.outcome(replace(skipped, skipped="1b1 timed out at 10 already")) == TIMEOUT
+    assert METHODS.outcome(replace(skipped, skipped="the run was stopped")) == FAILED
 
 
 TRIAL = insert("1b1", 1000.0, 5).trials[0]
@@ -158,22 +156,22 @@ TRIAL = insert("1b1", 1000.0, 5).trials[0]
 @pytest.mark.parametrize(
     ("change", "outcome"),
     [
+        ({}, DONE),
         ({"error": "worker 1 was killed", "trials": ()}, FAILED),
         ({"trials": (replace(TRIAL, verdict=WRONG_DATA),)}, WRONG),
         ({"trials": (replace(TRIAL, error="late"),)}, FAILED),
         ({"trials": (replace(TRIAL, rows_per_s=float("nan")),)}, FAILED),
         ({"trials": (replace(TRIAL, rows_per_s=0.0),)}, FAILED),
         ({"trials": (replace(TRIAL, outcome="of another version"),)}, FAILED),
-        # One trial of several that timed out makes the cell a time-out.
+        # One trial of several that timed out makes the run a time-out.
         ({"trials": (TRIAL, insert("1b1", "timeout").trials[0], TRIAL)}, TIMEOUT),
     ],
-    ids=["killed", "wrong", "invalid", "nan", "zero", "unknown", "late"],
+    ids=["done", "killed", "wrong", "invalid", "nan", "zero", "unknown", "late"],
 )
 def test_invalid_figures_count_as_failures(change: dict[str, Any], outcome: str) -> None:
     changed = replace(insert("1b1", 1000.0), **change)
-    (cell,) = cells(changed).all
-    assert (cell.outcome, cell.rows_per_s) == (outcome, 0.0)
-    assert "methods-fastest" not in facts(changed)
+    assert METHODS.outcome(changed) == outcome
+    assert "fastest" not in facts(changed)
 
 
 # Keys.
@@ -182,69 +180,21 @@ def test_invalid_figures_count_as_failures(change: dict[str, Any], outcome: str)
 WRONG_PICKS = Verdict((Check("picks", "failed", 5, 1, ("user 1's pick of item 2 is gone",)),))
 
 
-def advice(*runs: Run, noise: float | None = 0.01) -> dict[str, Mapping[str, Any]]:
-    """Return the facts of the recommended type, by schema."""
-    return {each.facts["schema"]: each.facts for each in findings(*runs, noise=noise)["id-type"]}
-
-
-def advice_on_types(noise: float = 0.01, **seconds: float) -> Mapping[str, Any]:
-    """Return the facts of the recommended type among types with these times over five passes."""
-    runs = [keys_run("id-rowid", name.replace("_", "-"), took) for name, took in seconds.items()]
-    return advice(*runs, noise=noise)["id-rowid"]
-
-
-def type_of(facts: Mapping[str, Any]) -> str | None:
-    """Return the chosen type; None if uuid4 may stay."""
-    chosen: str | None = facts["chosen"]
-    return chosen
-
-
-def test_example_recommends_a_type_per_schema_with_its_cost() -> None:
-    runs = keys_report().runs
-    known = advice(*runs)
-    assert {schema: (type_of(each), bool(each["int_cost"])) for schema, each in known.items()} == {
-        "id-rowid": ("uuid7", True),
-        "no-key": ("uuid7", True),
-    }
-    cost = known["id-rowid"]["int_cost"]
-    assert cost.ratio.estimate == pytest.approx(2.1 / 8.4)
-    assert cost.file == pytest.approx(0.35, abs=0.005)
-    assert "cannot-tell" not in facts(*runs, noise=0.01)
-
-
-def test_noisy_types_are_chosen_by_stable_traits_and_listed_as_unclear() -> None:
-    runs = [each for each in keys_report().runs if each.case.spec.schema == "no-key"]
-    known = advice(*runs, noise=0.1)["no-key"]
-    assert (known["chosen"], known["dated"]) == ("uuid7", True)
-    assert known["cost"].unclear
-    assert known["unclear"] == ("ulid",)
-    assert facts(*runs, noise=0.1)["cannot-tell"]["noise"]
-    for seed in range(40):
-        noisy_ones = [several(each, 0.08, seed=str(seed)) for each in runs]
-        assert type_of(advice(*noisy_ones, noise=None)["no-key"]) == "uuid7"
+def test_example_names_the_fastest_types_of_each_schema() -> None:
+    known = leads(*keys_report().runs)
+    assert known.keys() == {"id-rowid", "no-key"}
+    (fastest, others) = known["id-rowid"]
+    assert (names(fastest), names(others), others.without) == ({"int"}, {"uuid7"}, "int")
+    assert fastest.ratio and fastest.ratio.estimate == pytest.approx(8.4 / 2.1)
+    assert "cannot-tell" not in facts(*keys_report().runs, noise=0.01)
 
 
 def test_equal_types_are_rarely_reported_as_different() -> None:
     draw, wrong, count = Random(5), 0, 60
     for _ in range(count):
         runs = [noisy(keys_run("no-key", id_type, 3.0), 0.15, draw) for id_type in ID_TYPES]
-        wrong += " of uuid4's time" in sentences(*runs)["id-type"]
+        wrong += any(lead.ratio and not lead.equal for lead in leads(*runs, noise=None)["no-key"])
     assert wrong <= 2 * ERROR * count
-
-
-def test_standard_type_is_recommended_unless_another_is_clearly_better() -> None:
-    assert type_of(advice_on_types(uuid4=10.0, ulid=5.0, uuid7=5.1, noise=0.002)) == "uuid7"
-    assert type_of(advice_on_types(uuid4=10.0, ulid=5.0, uuid7=6.9)) == "ulid"
-    assert type_of(advice_on_types(uuid4=5.0, ulid=7.0, uuid7=7.0)) is None
-    assert not advice_on_types(int=9.0, uuid4=6.0, ulid=5.0)["int_cost"]
-    large = keys_run("no-key", "uuid7", 3.0, space=Space(10**9, 4096, 1, 0, ()))
-    known = advice(large, *(keys_run("no-key", name, 3.0) for name in ("uuid4", "ulid")))["no-key"]
-    assert (type_of(known), known["dated"]) == ("ulid", True)
-
-
-def test_types_are_not_compared_without_uuid4_and_another_type() -> None:
-    assert "id-type" not in facts(keys_run("no-key", "int"), keys_run("no-key", "uuid7"), noise=0.01)
-    assert "id-type" not in facts(keys_run("no-key", "uuid4"), keys_run("id-rowid", "uuid7"), noise=0.01)
 
 
 def test_cases_with_the_most_processes_are_compared() -> None:
@@ -253,25 +203,17 @@ def test_cases_with_the_most_processes_are_compared() -> None:
         keys_run("id-rowid", "ulid", 4.0),
         *(keys_run("id-rowid", id_type, 1.0, concurrency=1) for id_type in ("uuid4", "ulid")),
     ]
-    cost = advice(*runs)["id-rowid"]["cost"]
-    assert cost.ratio.estimate == pytest.approx(0.5)
+    (lead,) = leads(*runs)["id-rowid"]
+    assert lead.ratio and lead.ratio.estimate == pytest.approx(2.0)
 
 
 def test_wrong_data_is_reported_and_excluded_from_conclusions() -> None:
     known = sentences(keys_run("no-key", "uuid4"), keys_run("no-key", "ulid", verdict=WRONG_PICKS))
     assert "picks, 1 of 5 wrong (user 1's pick of item 2 is gone)" in known["data-wrong"]
-    assert "id-type" not in known
+    assert "fastest" not in known
     assert (
         len(group_runs((keys_run("no-key", "uuid4"), keys_run("no-key", "ulid", users=2000, picks=200)))) == 2
     )
-
-
-def test_missing_space_leaves_only_times_in_the_advice() -> None:
-    runs = [keys_run("no-key", id_type, space=None) for id_type in ("int", "uuid4", "uuid7")]
-    runs.append(keys_run("id-rowid", "uuid4"))
-    known = advice(*runs)["no-key"]
-    assert (known["int_cost"].file, known["cost"].file) == (None, None)
-    assert sentences(*runs).keys() == {"cannot-tell"}
 
 
 @pytest.mark.parametrize("name", SPACE)
@@ -279,14 +221,15 @@ def test_missing_space_leaves_only_times_in_the_advice() -> None:
     "space",
     [
         Space(0, 4096, 0, 0, ()),
-        Space(0, 4096, 1, 0, (TreeSpace("other", "other", False, 0, 0, 0, 0, 1, 0, 0),)),
-        Space(0, 0, 0, 0, (TreeSpace("picks", "picks", False, 0, 0, 0, 0, 0, 0, 0),)),
+        Space(0, 4096, 1, 0, (TreeSpace("other", "other", False, 0, 1, 0),)),
+        Space(0, 0, 0, 0, (TreeSpace("picks", "picks", False, 0, 0, 0),)),
         None,
     ],
     ids=["nothing", "no picks", "no pages", "not measured"],
 )
 def test_inconsistent_space_has_no_figure(space: Space | None, name: str) -> None:
-    assert not space_figure(space, name)
+    (trial,) = keys_run("no-key", "int", space=space).trials
+    assert not space_figure(name, trial)
 
 
 # Cycles.
@@ -296,68 +239,62 @@ PUBLISHED = facts(*published_settings())
 
 
 def test_fastest_of_the_completed_settings_are_named() -> None:
+    ((lead,),) = leads(*published_settings(), noise=0.005).values()
+    assert (lead.names, lead.equal) == (("wal-tx-off", "wal-tx"), True)
     known = facts(*published_settings(), noise=0.005)
-    assert (known["fastest"]["settings"], known["fastest"]["equal"]) == (("wal-tx-off", "wal-tx"), True)
+    assert [gain.name for gain in known["gain"]["gains"]] == ["wal-tx-off"]
     assert "cannot-tell" not in known
     assert "fastest" not in PUBLISHED
     assert PUBLISHED["cannot-tell"]["advice"]
 
 
 def test_settings_that_noise_hides_are_not_ranked() -> None:
-    known = facts(*published_settings()[1:], noise=0.3)
-    assert {*known["fastest"]["settings"]} == {"wal-tx-off", "wal-tx", "delete-tx"}
-    assert known["fastest"]["unclear"]
-    assert known["cannot-tell"]["noise"]
+    ((lead,),) = leads(*published_settings()[1:], noise=0.3).values()
+    assert names(lead) == {"wal-tx-off", "wal-tx", "delete-tx"}
+    assert lead.unclear
+    assert facts(*published_settings()[1:], noise=0.3)["cannot-tell"]["noise"]
 
 
-def test_timed_out_pass_is_not_compared() -> None:
+def test_setting_with_a_timed_out_pass_is_not_compared() -> None:
     alone = several(cycles_run("wal", "none", trial(in_ms(STATEMENTS, [1.0] * 5))))
     late = replace(alone.trials[0], outcome="timeout", series=())
-    assert cycle_rates(replace(alone, trials=(late, *alone.trials[1:]))).keys() == {1, 2, 3, 4}
+    assert declared.CYCLES.outcome(alone) == DONE
+    assert declared.CYCLES.outcome(replace(alone, trials=(late, *alone.trials[1:]))) == TIMEOUT
 
 
-def checkpoint_facts(
-    spikes: dict[int, float], *series: Series, autocheckpoint: str = "1000", **fields: Any
-) -> Mapping[str, Any]:
+def checkpoint_facts(spikes: dict[int, float], *series: Series) -> Mapping[str, Any]:
     """Return the facts of the finding on checkpoints; empty if there is none."""
-    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, spikes)), *series, autocheckpoint=autocheckpoint)
-    return facts(cycles_run("wal", "none", measured, **fields)).get("checkpoint", {})
+    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, spikes)), *series)
+    return facts(cycles_run("wal", "none", measured)).get("checkpoint", {})
 
 
-def restarted_wal(every: int, frames: int = 11, ever: bool = True) -> tuple[Series, ...]:
-    """Return the series of a WAL that restarts after each `every` cycles, or only once."""
+def restarted_wal(every: int, frames: int = 11) -> tuple[Series, ...]:
+    """Return the series of a WAL that restarts after each `every` cycles."""
     cycles = range(1, CYCLES + 1)
-    restarts = [cycle // every if ever else int(cycle >= every) for cycle in cycles]
+    restarts = [cycle // every for cycle in cycles]
     return wal([frames * (cycle % every) for cycle in cycles], NO_FRAMES, restarts)
 
 
-def test_spike_is_a_checkpoint_only_in_the_cycle_of_a_checkpoint() -> None:
-    known = checkpoint_facts({91: 4500.0}, *ROW_BY_ROW)
-    assert (known["due"], known["seen"].cycle, known["spike"], known["is_it"]) == (91, 91, 91, True)
-    known = checkpoint_facts({37: 99.0, 91: 20.0}, *ROW_BY_ROW)
-    assert (known["seen"].cycle, known["spike"], known["is_it"]) == (91, 37, False)
+@pytest.mark.parametrize(("spikes", "slowest"), [({91: 4500.0}, 91), ({37: 99.0, 91: 20.0}, 37)])
+def test_spike_is_a_checkpoint_only_in_the_cycle_of_a_checkpoint(
+    spikes: dict[int, float], slowest: int
+) -> None:
+    known = checkpoint_facts(spikes, *ROW_BY_ROW)
+    assert (known["cycles"], known["slowest"]) == ((91,), slowest)
+    text = sentence.checkpoint(**known)
+    assert "a checkpoint was seen in cycle 91. The slowest cycle" in text
+    assert text.endswith("): a checkpoint." if slowest == 91 else "): not a checkpoint.")
 
 
-def test_missing_or_early_checkpoint_is_reported() -> None:
-    measured = trial(
-        in_ms(STATEMENTS, spiked(14.0, 20.0, {37: 99.0})), *wal(range(11, 1111, 11), NO_FRAMES, NO_FRAMES)
-    )
-    sentence = sentences(cycles_run("wal", "none", measured))["checkpoint"]
-    assert "due in cycle 91 (" in sentence and "). None was seen. The slowest cycle" in sentence
-    known = checkpoint_facts({45: 99.0}, *restarted_wal(45, 22, ever=False))
-    assert (known["seen"].cycle, known["is_it"]) == (45, True)
+def test_missing_and_repeated_checkpoints_are_reported() -> None:
+    known = checkpoint_facts({37: 99.0}, *wal(range(11, 1111, 11), NO_FRAMES, NO_FRAMES))
+    assert sentence.checkpoint(**known).startswith("wal: no checkpoint was seen. The slowest cycle")
+    assert checkpoint_facts({}, *restarted_wal(30))["cycles"] == (30, 60, 90)
 
 
-@pytest.mark.parametrize(("every", "later"), [(40, (80,)), (30, (60, 90)), (10, (20, 30, 40))])
-def test_first_later_checkpoints_are_reported(every: int, later: tuple[int, ...]) -> None:
-    known = checkpoint_facts({}, *restarted_wal(every), autocheckpoint=str(11 * every))
-    assert (known["due"], known["seen"].cycle, known["later"]) == (every, every, later)
-
-
-@pytest.mark.parametrize("answer", ["", "0", "many", "9" * 5000, "-5"])
-def test_no_checkpoint_is_due_without_autocheckpoint_or_enough_cycles(answer: str) -> None:
-    assert checkpoint_facts({}, *ROW_BY_ROW, autocheckpoint=answer) == {}
-    assert checkpoint_facts({}, *wal(NO_FRAMES, NO_FRAMES, NO_FRAMES), spec=Cycling(cycles=20, rows=5)) == {}
+def test_transaction_over_the_run_has_no_finding_on_checkpoints() -> None:
+    measured = trial(in_ms(STATEMENTS, spiked(14.0, 20.0, {})), *ROW_BY_ROW)
+    assert "checkpoint" not in facts(cycles_run("wal", "run", measured))
 
 
 def test_trial_without_figures_has_no_findings_on_figures() -> None:
@@ -432,7 +369,7 @@ def test_total_includes_begin_and_commit() -> None:
 
 def test_first_cycle_is_no_spike() -> None:
     slowest = [times_of(trial(series_of(STATEMENTS, cycles))) for cycles in ([1000, 3, 4], [1000])]
-    assert [times and times.slowest for times in slowest] == [3, None]
+    assert [times and times.slowest for times in slowest] == [(3, 4), None]
 
 
 def test_no_figures_are_shown_for_trials_without_cycles() -> None:

@@ -19,7 +19,7 @@ from sqlstress.engine.summary import outcomes
 from sqlstress.experiments.classics import keys_worker as worker
 from sqlstress.experiments.classics.keys_worker import first_number, insert_statement, picked_by, users_of
 from sqlstress.experiments.classics.spec import ID_TYPES, SCHEMAS, Picks
-from sqlstress.experiments.classics.work import definitions
+from sqlstress.experiments.classics.work import NOW, definitions
 from sqlstress.report.case import Case
 from tests.example_report import example_report
 from tests.experiments.classics.cases import keys_case
@@ -128,13 +128,11 @@ def test_preparing_and_verifying_can_be_interrupted_and_repeated(tmp_path: Path)
 
 
 COMMON = ["user", "item", "priority", "public", "done", "when_done", "last_updated"]
-VERSION = sqlite3.sqlite_version
-NOW = "CAST(strftime('%s', 'now') AS INT)"
 
 
-def created(picks: Picks, version: str = VERSION) -> sqlite3.Connection:
+def created(picks: Picks) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
-    for statement in definitions(picks, version):
+    for statement in definitions(picks):
         connection.execute(statement)
     return connection
 
@@ -192,11 +190,9 @@ def test_pick_is_inserted_with_its_default_values(schema: str, id_type: str) -> 
             assert made == ([1, 2] if id_type == "int" else [1])
 
 
-def test_library_without_unixepoch_gets_the_same_time() -> None:
+def test_time_of_creation_is_now() -> None:
     picks = Picks("no-key", "int")
-    assert "unixepoch" not in " ".join(definitions(picks, "3.37.2"))
-    assert "unixepoch" in " ".join(definitions(picks, "3.38.0"))
-    with closing(created(picks, "3.37.2")) as connection:
+    with closing(created(picks)) as connection:
         connection.execute(insert_statement(picks), (1, 2))
         found = connection.execute(f"SELECT typeof(created_at), {NOW} - created_at < 60 FROM picks")
         assert found.fetchone() == ("integer", 1)

@@ -77,9 +77,6 @@ class Connection(Protocol):
         """Return whether a transaction is open."""
         return bool(self._connection.in_transaction)
 
-    def limit(self, category: int) -> int:
-        """Return the value of a limit of this connection; `category` is a number from `sqlite_codes`."""
-
     def interrupt(self) -> None:
         """Interrupt a statement that runs in another thread, so that it soon fails."""
         self._connection.interrupt()

@@ -51,9 +51,6 @@ class ApswConnection(Connection):
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
         self._connection.create_scalar_function(name, call, arity)
 
-    def limit(self, category: int) -> int:
-        return int(self._connection.limit(category))
-
 
 def connect(path: Path, busy_timeout_ms: int) -> ApswConnection:
     """Open a database file. Raises UsageError if its path is not UTF-8."""

@@ -45,9 +45,6 @@ class StdlibConnection(Connection):
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
         self._connection.create_function(name, arity, call)
 
-    def limit(self, category: int) -> int:
-        return int(self._connection.getlimit(category))
-
 
 def file_name(path: Path) -> str:
     """Return the path in a form that SQLite does not interpret as a URI."""
