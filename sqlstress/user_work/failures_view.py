@@ -465,6 +465,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 
     A single hold may be an accident of a busy machine, so it is left out.
     """
+    waited_for = {failure.held_since for failure in failures_of(group)}
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):
         kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)
@@ -479,6 +480,8 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
             for name in ("at", "began_at")
         }
+        if any(line and f"({line})" in since for line in known.values() for since in waited_for):
+            continue  # Its process waited for itself: the cause of that failure says so.
         yield Finding(
             sentences.long_hold,
             statement=shortened(sql, 60),
