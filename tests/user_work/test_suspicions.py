@@ -70,7 +70,7 @@ def suspicious_lines(folder: Path, module: ModuleType) -> dict[str, list[tuple[s
     return found
 
 
-@pytest.mark.parametrize("module", [racy_programs, weak_programs, web_programs])
+@pytest.mark.parametrize("module", [racy_programs, thorough(weak_programs), thorough(web_programs)])
 def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path, module: ModuleType) -> None:
     found = suspicious_lines(tmp_path, module)
     assert {name for name, told in found.items() if told} == {

@@ -166,7 +166,8 @@ def execute(path: Path, sql: str) -> None:
         connection.execute(sql)
 
 
-@pytest.mark.parametrize("journal", ["wal", thorough("delete")])
+@pytest.mark.thorough
+@pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_round_without_pauses_finds_nothing(tmp_path: Path, journal: str) -> None:
     verdict = round_of(tmp_path, journal=journal, reopen=20, holders=1).verdict()
     assert verdict.status == "ok", verdict

@@ -27,7 +27,7 @@ from tests.experiments.kv.loops import (
     killing,
 )
 from tests.experiments.measured import SALT, Measured, measure, rejected, wait_for
-from tests.rows import mostly_thorough
+from tests.rows import mostly_thorough, thorough
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -100,7 +100,7 @@ def test_counters_agree_after_retries(tmp_path: Path, bench: Bench, load: Load, 
     assert any_refused or isolation == "read-committed"
 
 
-@pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", "UPDATE {}.kv_0 SET value = -7"])
+@pytest.mark.parametrize("change", ["DELETE FROM {}.kv_0", thorough("UPDATE {}.kv_0 SET value = -7")])
 def test_foreign_change_fails_the_check_of_values_read(tmp_path: Path, bench: Bench, change: str) -> None:
     case = case_of(Load(key_space=3, read_ratio=1.0), concurrency=1, duration_s=0.3)
 
