@@ -172,7 +172,7 @@ def test_operation_fails_after_its_time_out(tmp_path: Path, bench: Bench) -> Non
     assert ended.done.totals.failed and ended.done.totals.longest_wait_ns >= 30_000_000
 
 
-@pytest.mark.parametrize("seed", mostly_thorough(range(8), [0]))
+@pytest.mark.parametrize("seed", mostly_thorough(range(4), [0]))
 @pytest.mark.parametrize("load", mostly_thorough(KILLED, KILLED[1:]))
 def test_acknowledged_writes_of_a_killed_worker_are_stored(
     tmp_path: Path, bench: Bench, load: Load, seed: int
