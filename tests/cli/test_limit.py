@@ -183,7 +183,7 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
 )
 def test_real_search_ends_and_leaves_no_file(words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "app" / "bank.py", "bank.py")
-    options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "4s")
+    options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "2s")
     said = cli("limit", *words, *OPTIONS[1:], "--p99", "100ms", *options)
     assert said.code == 0, said.err
     report = saved("limit.json")
