@@ -32,9 +32,11 @@ WORKERS = 4
 """More than most machines have cores: a third of a test's time is waiting for disks and windows."""
 LONGEST = {
     "test_gate_measures_the_package_of_each_branch",
+    "test_install_without_a_c_compiler_works_and_names_the_remedy",
     "test_lmdb_is_installed_and_passes_its_tests_and_the_contract",
     "test_tutorial_command_has_the_documented_exit_code_and_output",
     "test_fleets_take_turns_on_a_machine_and_tls_needs_certificates",
+    "test_wheel_serves_all_pythons_and_runs_the_native_loop",
 }
 """Tests to begin with: at the end, one worker would run them while the others have nothing to do."""
 STRANGER = 64123
