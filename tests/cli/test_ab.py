@@ -420,20 +420,6 @@ def test_ab_names_the_modules_of_two_environments_that_differ(
     assert "A and B differ in files of imported modules: bank." in said.text
 
 
-@pytest.mark.long
-@pytest.mark.usefixtures("soon")
-def test_application_is_compared_by_two_pythons(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    pythons = ("--python-a", sys.executable, "--python-b", sys.executable)
-    bank = str(ROOT / "examples" / "app" / "bank.py")
-    options = ("-c1", "--duration=100ms", "--warmup=100ms", "--max-drop=90%", "-oab.json")
-    said = cli("ab", "app", bank, *pythons, *options)
-    assert said.code == 0, said
-    runs = saved("ab.json").runs
-    assert {len(run.trials) for run in runs} == {FEW_PAIRS} and {run.verdict.status for run in runs} == {"ok"}
-    assert {run.case.spec.file for run in runs} == {bank}
-
-
 @pytest.mark.parametrize("arms", [("--a=--seed 3", "--b=--seed 4"), ("--a=--seed 3", "--b=")])
 def test_arms_of_different_seeds_are_refused(cli: Cli, arms: tuple[str, str]) -> None:
     said = cli("ab", *arms, "-c1")
