@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -30,9 +32,11 @@ WORKERS = 4
 """More than most machines have cores: a third of a test's time is waiting for disks and windows."""
 LONGEST = {
     "test_gate_measures_the_package_of_each_branch",
+    "test_install_without_a_c_compiler_works_and_names_the_remedy",
     "test_lmdb_is_installed_and_passes_its_tests_and_the_contract",
     "test_tutorial_command_has_the_documented_exit_code_and_output",
     "test_fleets_take_turns_on_a_machine_and_tls_needs_certificates",
+    "test_wheel_serves_all_pythons_and_runs_the_native_loop",
 }
 """Tests to begin with: at the end, one worker would run them while the others have nothing to do."""
 STRANGER = 64123
@@ -68,6 +72,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.numprocesses = WORKERS
     if config.option.dist == "no":
         config.option.dist = "worksteal"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import tests in a different order in each worker, so that each compiles a part of a fresh checkout."""
+    worker, root = getattr(session.config, "workerinput", None), session.config.rootpath
+    if not worker or session.config.args != session.config.getini("testpaths"):
+        return
+    files = [path.relative_to(root) for path in sorted((root / "tests").rglob("test_*.py"))]
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for path in files[first:] + files[:first]:
+        # Collection imports a module again if it fails here, and reports the error.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.with_suffix("").parts))
 
 
 @pytest.hookimpl(wrapper=True)

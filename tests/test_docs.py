@@ -152,7 +152,7 @@ ADDED = {
     LOCKED: "--repeat 1 --duration 500ms",
     get_experiment("exec").command.example: "--repeat 1 --duration 500ms",
     TICKETS_BY_UTILS: "--repeat 1 --ops 1",
-    "sqlstress app examples/app/bank.py -c 1,4": "--repeat 1 --duration 1s",
+    "sqlstress app examples/app/bank.py -c 1,4": BRIEF,
     "sqlstress app examples/recipes/job_queue.py -c 4": "--repeat 1 --ops 20",
     "sqlstress kv --target sqlite,postgres --concurrency 1,2 --synchronous full": SHORT,
     "sqlstress methods": "--repeat 1 --phase insert --scale 20 --driver sqlite3",

@@ -89,7 +89,7 @@ def test_wheel_serves_all_pythons_and_runs_the_native_loop(sdist: Path, tmp_path
     pip(environment, "wheel", "--no-deps", "--wheel-dir", tmp_path, sdist)
     (wheel,) = tmp_path.glob("sqlstress-*.whl")
     assert wheel.stem.split("-")[2:4] == ["cp311", "abi3"]
-    pip(environment, "install", wheel)
+    pip(environment, "install", "--no-compile", wheel)
     assert [link for link in linked(environment) if not link.startswith("https://")] == []
     printed, report = ran(environment, TRIED, tmp_path)
     assert (loops(report), len(report.runs)) == ({"native"}, 2)
@@ -101,7 +101,7 @@ def test_wheel_serves_all_pythons_and_runs_the_native_loop(sdist: Path, tmp_path
 @posix
 def test_install_without_a_c_compiler_works_and_names_the_remedy(sdist: Path, tmp_path: Path) -> None:
     environment = empty_environment(tmp_path)
-    pip(environment, "install", "--no-cache-dir", sdist, **WITHOUT_COMPILER)
+    pip(environment, "install", "--no-compile", "--no-cache-dir", sdist, **WITHOUT_COMPILER)
     printed, report = ran(environment, f"{MAIN_COMMAND} {SHORT}", tmp_path)
     assert loops(report) == {"python"}
     assert "python-loop" in {warning.code for warning in report.environment.warnings}

@@ -16,14 +16,14 @@ from tests.test_examples import EXAMPLES, run
 PAGE = ROOT / "docs" / "tutorial.md"
 SHOP = EXAMPLES / "shop"
 ENDS: dict[str, tuple[str, int]] = {
-    "sqlstress app examples/shop/load.py -c 4": ("--repeat 1 --duration 2s", 1),
+    "sqlstress app examples/shop/load.py -c 4": ("--repeat 1 --duration 1s", 1),
     "sqlstress -c 4 --read-ratio 0 --update-ratio 1 --journal-mode delete --busy-timeout 5s --where": (
         "--repeat 1 --duration 500ms",
         0,
     ),
     "sqlstress app examples/shop/load_fixed.py -c 4": ("--repeat 1 --duration 500ms", 0),
     "sqlstress ab app --a examples/shop/load.py --b examples/shop/load_fixed.py -c 4 --max-failed 100%": (
-        "--duration 300ms --max-time 8s",
+        "--duration 200ms --max-time 5s",
         0,
     ),
     "python -m pytest examples/shop/test_shop.py": ("", 0),
@@ -34,9 +34,13 @@ INSTALLED = "python -m pip install . django pytest"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a folder with the examples."""
+    """Return a folder with the examples, the test of the shop shortened."""
     pytest.importorskip("django")
     shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    test = tmp_path / "examples" / "shop" / "test_shop.py"
+    text = test.read_text(encoding="utf-8")
+    assert "duration=1)" in text
+    test.write_text(text.replace("duration=1)", "duration=0.3, repeat=1)"), encoding="utf-8")
     return tmp_path
 
 

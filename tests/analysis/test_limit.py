@@ -143,6 +143,7 @@ def tables(draw: st.DrawFn) -> dict[int, list[bool]]:
     return {rate: windows for rate, windows in rows.items() if windows}
 
 
+@pytest.mark.thorough
 @given(tables())
 @example(dict(TRIED))
 @example({1_300: [True, False, True], 1_500: YES, 1_600: NO, 1_800: [False, False, True]})

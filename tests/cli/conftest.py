@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,17 +66,15 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return command
 
 
-@cache
-def report_validator() -> jsonschema.Draft202012Validator:
-    """Return the validator of reports. Its schema is derived from the classes, which takes time."""
-    return jsonschema.Draft202012Validator(report_schema())
-
-
 def saved(name: str | Path = "report.json") -> Report:
-    """Return a report that was saved in the folder of the test, and fits the schema."""
-    text = Path(name).read_text(encoding="utf-8")
-    report_validator().validate(json.loads(text))
-    return from_json(text)
+    """Return a report that was saved in the folder of the test."""
+    return from_json(Path(name).read_text(encoding="utf-8"))
+
+
+def valid(name: str = "report.json") -> Report:
+    """Return a saved report, which must fit the schema."""
+    jsonschema.validate(json.loads(Path(name).read_text(encoding="utf-8")), report_schema())
+    return saved(name)
 
 
 def assert_refused(said: Said, code: int = 2) -> str:

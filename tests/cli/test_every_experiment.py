@@ -10,7 +10,7 @@ import pytest
 from sqlstress.experiments.crash.spec import Kills
 from sqlstress.show.formats import DOCUMENTS, FORMATS
 from sqlstress.show.json_file import report_json
-from tests.cli.conftest import Cli, saved
+from tests.cli.conftest import Cli, saved, valid
 from tests.commands import STUDIES
 from tests.faults.commands import EXPERIMENTS, SHORT
 from tests.rows import mostly_thorough
@@ -30,7 +30,7 @@ def test_experiment_is_saved_in_every_format_and_shown_again(cli: Cli, name: str
     forms = DOCUMENTS if name in WITHOUT_CASES else FILES
     command, *words = COMMANDS[name]
     said = cli(command, *(f"-o{form}:{FILES[form]}" for form in forms), *words, expected=0)
-    report = saved()
+    report = valid()
     assert report_json(report) == Path("report.json").read_text(encoding="utf-8")
     assert cli("report", "report.json").out == said.out
     assert sorted(path.name for path in Path().iterdir()) == sorted(FILES[form] for form in forms)

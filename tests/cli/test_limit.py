@@ -16,7 +16,7 @@ from sqlstress.engine.trial import TrialRunner
 from sqlstress.report import Trial
 from sqlstress.report.case import Case
 from sqlstress.studies import limit
-from tests.cli.conftest import Cli, saved
+from tests.cli.conftest import Cli, saved, valid
 from tests.example_report import example_report
 from tests.pages import ROOT
 from tests.rate_report import late, rate_trial
@@ -64,7 +64,7 @@ def test_limit_is_between_the_highest_rate_that_holds_and_the_next(windows: Wind
         "Holds 1,620/s: most windows keep p99 within 10ms. Does not hold 1,980/s. The limit is about 1,790"
     )
     assert expected in said.text
-    report = saved("limit.json")
+    report = valid("limit.json")
     assert [run.case.arrivals is None for run in report.runs] == [True] + [False] * (len(report.runs) - 1)
     assert {case.concurrency for case in windows.cases} == {3}
 
@@ -183,7 +183,7 @@ def test_python_searches_too(windows: Windows, tmp_path: Path) -> None:
 )
 def test_real_search_ends_and_leaves_no_file(words: tuple[str, ...], cli: Cli, tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "app" / "bank.py", "bank.py")
-    options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "4s")
+    options = ("--duration", "150ms", "--warmup", "100ms", "-c", "2", "--max-time", "2s")
     said = cli("limit", *words, *OPTIONS[1:], "--p99", "100ms", *options)
     assert said.code == 0, said.err
     report = saved("limit.json")

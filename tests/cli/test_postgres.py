@@ -146,7 +146,7 @@ def test_missing_database_is_an_error(cli: Cli, url: str) -> None:
     assert 'database "nowhere" does not exist' in refused(cli, url.replace("/postgres", "/nowhere"))
 
 
-LATE = ("--read-ratio=0", "--duration=4s", "-oreport.json")
+LATE = ("--read-ratio=0", "--duration=3s", "-oreport.json")
 
 
 def disturbed(cli: Cli, dsn: str, act: Any, *options: str, code: int = 4) -> tuple[Said, Run]:

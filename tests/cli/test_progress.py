@@ -207,7 +207,8 @@ on_posix = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseu
 
 @on_posix
 @pytest.mark.parametrize(
-    ("variables", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), thorough({"TERM": "dumb"}, False)]
+    ("variables", "wanted"),
+    [({}, True), thorough({"NO_COLOR": "1"}, False), thorough({"TERM": "dumb"}, False)],
 )
 def test_terminal_gets_colours_unless_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], wanted: bool

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sqlstress.engine.values import SALTS, SEQUENCE_BITS, WORKER_BITS, Stamp, Values
 from sqlstress.report.case import MAX_CONCURRENCY
+from tests.rows import thorough
 
 EIGHT_BYTE_INTEGER = 6
 """Serial type of SQLite's record format."""
@@ -33,7 +34,7 @@ def test_value_has_its_writer_and_sequence(trial: int, size: int, worker: int, s
     assert isinstance(value, int) if size == 8 else len(value) == size
 
 
-@pytest.mark.parametrize("size", [8, 9, 100])
+@pytest.mark.parametrize("size", [8, 9, thorough(100)])
 def test_values_of_two_writes_differ(size: int) -> None:
     assert MAX_CONCURRENCY < 1 << WORKER_BITS
     stamps = [(worker, sequence) for worker in range(1, 21) for sequence in range(600)]

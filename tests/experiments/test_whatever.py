@@ -73,6 +73,7 @@ measured = st.builds(
 passes = st.lists(measured, min_size=1, max_size=2).map(tuple)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("workload", SPECS)
 @settings(max_examples=examples(0.25))
 @given(st.data())

@@ -38,20 +38,17 @@ EXPERIMENTS = {
 """Small measurements of the commands other than kv and run."""
 EVERYWHERE = [(experiment, moment) for experiment in EXPERIMENTS for moment in MOMENTS]
 HERE_AND_THERE = {
-    ("methods", "preparing"),
     ("methods", "measuring"),
     ("keys", "starting"),
-    ("keys", "verifying"),
     ("cycles", "verifying"),
     ("sql", "preparing"),
-    ("app", "preparing"),
     ("app", "showing"),
-    ("limit", "verifying"),
     ("limit", "saving"),
-    *(("crash", moment) for moment in MOMENTS),
-    *(("ab", moment) for moment in ("examining", "measuring", "verifying")),
+    ("ab", "examining"),
+    ("ab", "measuring"),
+    *(("crash", moment) for moment in ("preparing", "starting", "measuring", "verifying")),
 }
-"""All moments and all commands, shared between crash, which has its own rounds, and the others."""
+"""All moments and all commands; more of crash, which has its own rounds."""
 PLAN = """
 workload = "kv"
 repeat = 1

@@ -20,7 +20,7 @@ from tests.brief import PROGRAM
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, left
 from tests.faults.surroundings import bounded, few_processes, linux, posix
-from tests.rows import fault, mostly_thorough, thorough
+from tests.rows import fault, thorough
 
 NO_SHARED_MEMORY = fault(
     "resources", "no room for shared memory", "exit 4: how much was needed, and where; never a SIGBUS"
@@ -45,7 +45,7 @@ def forbid_descriptors(pid: int) -> None:
     "exit 4 before anything is measured: how many are needed",
 )
 @posix
-@pytest.mark.parametrize("experiment", mostly_thorough(EXPERIMENTS, ("ab",)))
+@pytest.mark.parametrize("experiment", ["ab", thorough("keys"), thorough("crash"), thorough("app")])
 def test_too_few_descriptors_are_an_error_of_every_command(tmp_path: Path, experiment: str) -> None:
     code, output, errors = sqlstress(tmp_path, *EXPERIMENTS[experiment], program=bounded("-n 60"))
     assert (code, output, len(errors.splitlines())) == (4, "", 1)
@@ -91,6 +91,7 @@ exec {program} "$@"
 """
 
 
+@pytest.mark.thorough
 @NO_SHARED_MEMORY
 @pytest.mark.parametrize("shm", [4, thorough(1000)])
 def test_full_folders_for_shared_memory_are_an_error(
@@ -122,6 +123,7 @@ mknod -m 666 /dev/urandom c 1 9 && exec {program} "$@"
 """
 
 
+@pytest.mark.thorough
 @fault(
     "resources",
     "no /dev/shm, or no permission for it",
@@ -165,6 +167,7 @@ def test_limited_address_space_is_reported(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
+@pytest.mark.thorough
 @fault("resources", "too few processes and threads allowed", "exit 4: which process could not start")
 @pytest.mark.parametrize("allowed", [2, thorough(3), thorough(5)])
 def test_limit_on_processes_is_an_error(allowed: int) -> None:

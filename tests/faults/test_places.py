@@ -14,11 +14,10 @@ from sqlstress.report import Run
 from tests.engine.processes import saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, SHORT, Held, last_option_wins, left
 from tests.faults.surroundings import is_root, posix, read_only
-from tests.rows import fault, mostly_thorough, thorough
+from tests.rows import fault, thorough
 
 DRY = ("kv", "-c", "1", *SHORT, "--driver", "dry", "--quiet")
 KV = ("kv", "-c", "1", *SHORT, "--quiet")
-MEASURED = ("kv", "methods", "keys", "cycles", "ab")
 
 
 # The folder of the databases
@@ -26,7 +25,9 @@ MEASURED = ("kv", "methods", "keys", "cycles", "ab")
 
 @fault("resources", "a `--dir` that is read-only", "exit 4 before anything is measured")
 @posix
-@pytest.mark.parametrize("experiment", mostly_thorough(("kv", *EXPERIMENTS), ("kv",)))
+@pytest.mark.parametrize(
+    "experiment", ["kv", thorough("methods"), thorough("crash"), thorough("app"), thorough("ab")]
+)
 def test_read_only_folder_is_an_error_of_every_command(tmp_path: Path, experiment: str) -> None:
     with read_only(tmp_path):
         code, output, errors = sqlstress(tmp_path, *EXPERIMENTS.get(experiment, KV))
@@ -84,7 +85,7 @@ def test_vanished_folder_fails_its_case(tmp_path: Path) -> None:
 
 @fault("resources", "the databases' folder removed before they are verified", "exit 1; no figures")
 @posix
-@pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ("kv",)))
+@pytest.mark.parametrize("experiment", ["kv", thorough("keys"), thorough("cycles")])
 def test_folder_vanished_before_verification_fails_the_verdict(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "verifying", experiment)
     assert (code, run.valid, run.verdict.status) == (1, (), "failed")
@@ -98,7 +99,8 @@ def test_folder_vanished_before_verification_fails_the_verdict(tmp_path: Path, e
     "exit 4: the verdict is unknown; no figures",
 )
 @posix
-@pytest.mark.parametrize("experiment", mostly_thorough(MEASURED, ()))
+@pytest.mark.thorough
+@pytest.mark.parametrize("experiment", ["kv", "methods", "ab"])
 def test_folder_vanished_during_verification_leaves_the_verdict_open(tmp_path: Path, experiment: str) -> None:
     code, errors, run = vanished(tmp_path, "proving", experiment)
     assert (code, run.valid, run.verdict.status) == (4, (), "unknown")

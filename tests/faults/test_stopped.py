@@ -58,13 +58,17 @@ def check_kept(place: Path, moment: str) -> str:
 
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-ALL = [(moment, name) for moment in MOMENTS for name in SIGNALS]
-IN_TURN = {("measuring", "SIGINT"), ("verifying", "SIGTERM"), ("saving", "SIGHUP"), ("examining", "SIGINT")}
+IN_TURN = [(moment, SIGNALS[number % 3]) for number, moment in enumerate(MOMENTS)]
+"""Every moment, and every signal: the same handler receives all signals."""
+WITH_OUTPUT = ("measuring", "saving", "showing")
+"""Moments at which the command writes to the terminal soon."""
 SOME_MOMENTS = ("examining", "measuring", "verifying", "saving")
 
 
 @STOPPED_AT_ANY_MOMENT
-@pytest.mark.parametrize(("moment", "name"), mostly_thorough(ALL, IN_TURN))
+@pytest.mark.parametrize(
+    ("moment", "name"), mostly_thorough(IN_TURN, {("measuring", "SIGINT"), ("saving", "SIGHUP")})
+)
 def test_signal_at_any_moment_keeps_finished_cases_and_no_other_file(
     tmp_path: Path, moment: str, name: str
 ) -> None:
@@ -178,7 +182,8 @@ def test_closed_terminal_stops_the_command_and_its_progress_bar(tmp_path: Path) 
 
 
 @STOPPED_AT_ANY_MOMENT
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
+@pytest.mark.thorough
+@pytest.mark.parametrize("moment", mostly_long(MOMENTS, WITH_OUTPUT))
 def test_closed_terminal_at_any_moment_keeps_the_finished_cases(tmp_path: Path, moment: str) -> None:
     with terminal() as (ours, streams), second_case(tmp_path, moment, **streams) as command:
         children = command.children()

@@ -14,7 +14,7 @@ from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
 from tests.faults.held import MOMENTS
-from tests.rows import fault, mostly_long, mostly_thorough, thorough
+from tests.rows import fault, mostly_long, thorough
 
 pytestmark = posix
 
@@ -66,7 +66,8 @@ def test_comparison_with_closed_output_can_be_stopped(tmp_path: Path) -> None:
 
 
 @fault("stop", "standard error closed, then SIGTERM, at any moment", "exit 130")
-@pytest.mark.parametrize("moment", mostly_thorough(MOMENTS, ()))
+@pytest.mark.thorough
+@pytest.mark.parametrize("moment", mostly_long(MOMENTS, ("measuring", "saving", "showing")))
 def test_closed_error_stream_changes_no_exit_code(tmp_path: Path, moment: str) -> None:
     with Held(tmp_path, moment, *KV, *REPORT) as command:
         close(command, "stderr")
@@ -154,6 +155,7 @@ def test_closed_output_loses_no_saved_report(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
+@pytest.mark.thorough
 @fault("stop", "standard error closed from the start", "exit 0; the report is printed")
 def test_closed_standard_error_is_no_failure(tmp_path: Path) -> None:
     code, output, _ = sqlstress(tmp_path, "kv", "-c", "1", *SHORT, program=closed("2>&-"))
@@ -177,6 +179,7 @@ def test_closed_streams_are_replaced_by_the_null_device(tmp_path: Path) -> None:
     assert (code, links) == (0, "/dev/null /dev/null /dev/null")
 
 
+@pytest.mark.thorough
 @fault("stop", "standard output closed from the start, for a command that prints", "exit 4")
 def test_closed_output_of_a_command_that_prints_is_reported(tmp_path: Path) -> None:
     code, _, errors = sqlstress(tmp_path, "doctor", program=closed("1>&-"))
@@ -193,6 +196,7 @@ def test_report_is_kept_when_it_cannot_be_printed(tmp_path: Path) -> None:
     Path(kept[1]).unlink()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_help_on_a_full_disk_is_an_error(tmp_path: Path) -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:

@@ -42,7 +42,15 @@ terminated.
 """
 LONGER = ("--duration", "1s")
 """The window is still open when a busy machine has found and struck the workers."""
-FAILURES = [(moment, failure) for moment in ("starting", "window", "reporting") for failure in SAID]
+FAILURES = [
+    ("starting", "MemoryError"),
+    ("starting", "SIGKILL"),
+    ("window", "RuntimeError"),
+    ("window", "BaseException"),
+    ("reporting", "OSError"),
+    ("reporting", "SIGKILL"),
+]
+"""Every moment with an exception and SIGKILL, which later tests send in the window."""
 
 
 @fault(

@@ -93,6 +93,7 @@ def test_folder_device_or_missing_file_is_refused(judge: Judge, name: str) -> No
         assert output.code == 2 and name in output.err
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "arguments"), [("good.json", ["report"]), thorough("good.toml", ["run", "-o", "stop"])]
 )

@@ -166,6 +166,7 @@ def limited_program() -> Iterator[tuple[str, ...]]:
     group_folder.rmdir()
 
 
+@pytest.mark.thorough
 def test_real_quota_is_reported(tmp_path: Path, limited_program: tuple[str, ...]) -> None:
     load = ("kv", "-c", "4", "--repeat", "2", "--duration", "500ms", "--driver", "dry", "-o", "q.json")
     code, output, _ = sqlstress(tmp_path, *load, program=limited_program)

@@ -42,6 +42,7 @@ def test_example_report_is_written_as_its_golden_file_and_read_from_it() -> None
     assert len(again.runs[2].verdict.counterexamples) == 2
 
 
+@pytest.mark.thorough
 @many_fields
 @given(reports)
 def test_any_report_is_read_back_as_it_was_written(report: Report) -> None:

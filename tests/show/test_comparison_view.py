@@ -189,6 +189,7 @@ def related(draw: st.DrawFn) -> list[Report]:
     return [replace(report, runs=(*report.runs, *draw(runs))) for report in drawn]
 
 
+@pytest.mark.thorough
 @settings(
     max_examples=examples(0.25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )

@@ -4,6 +4,7 @@ is slow.
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from sqlstress.report import Report
@@ -21,6 +22,7 @@ from tests.strategies import reports
 CHECKS = (check_lines, check_tables, check_no_markup, check_numbers, check_rules, check_names, kinds)
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(1.5))
 @given(reports)
 def test_every_format_keeps_its_rules_for_any_report(report: Report) -> None:

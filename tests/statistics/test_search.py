@@ -94,6 +94,7 @@ def test_measured_rates_never_contradict_the_answer(windows: dict[int, list[floa
         assert result.holds < result.breaks
 
 
+@pytest.mark.thorough
 @given(st.integers(1, 10**6), st.randoms(use_true_random=False))
 def test_search_ends_for_any_windows(start: int, random: Random) -> None:
     explored(start, lambda rate: random.uniform(-1, 1))

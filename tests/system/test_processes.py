@@ -114,6 +114,7 @@ def test_result_error_or_death_of_a_child_call_is_returned() -> None:
         call_in_subprocess(nothing, die)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["SIGINT", "SIGBREAK"] if sys.platform == "win32" else ["SIGINT"])
 def test_child_ignores_an_interrupt(name: str) -> None:
     assert call_in_subprocess(nothing, survive, name) == "alive"
@@ -134,6 +135,7 @@ def test_interruption_during_an_answer_leaves_no_process() -> None:
     assert own_processes() == []
 
 
+@pytest.mark.thorough
 def test_interruption_during_a_wait_leaves_no_process(tmp_path: Path) -> None:
     started = tmp_path / "begun"
 

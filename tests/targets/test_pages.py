@@ -152,6 +152,7 @@ def scripts(draw: st.DrawFn) -> list[str]:
     return script + draw(st.sampled_from(([], ["DROP TABLE t"], ["PRAGMA incremental_vacuum(3)"])))
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(1.5))
 @given(scripts())
 def test_walk_agrees_with_dbstat_on_any_database(script: list[str]) -> None:

@@ -852,7 +852,7 @@ def create(database):
 
 @connect
 def opened(database):
-    return sqlite3.connect(database, timeout=5, isolation_level=None)
+    return sqlite3.connect(database, timeout=0.5, isolation_level=None)
 
 @transaction
 def change(connection):
@@ -867,7 +867,7 @@ def change(connection):
 def test_codes_of_the_same_statement_are_a_single_finding(tmp_path: Path) -> None:
     path = tmp_path / "app.py"
     path.write_text(OPEN_CURSOR, encoding="utf-8")
-    report = sqlstress.measure("app", file=str(path), concurrency=3, ops=300, repeat=1, directory=tmp_path)
+    report = sqlstress.measure("app", file=str(path), concurrency=3, ops=40, repeat=1, directory=tmp_path)
     text = " ".join(report.text().split())
     assert "more statement" not in text
     assert "BEGIN IMMEDIATE before that SELECT" in text
@@ -1143,7 +1143,7 @@ def entries_explain_the_account(query):
 
 
 def test_report_names_the_write_that_a_repeated_call_does_twice(tmp_path: Path) -> None:
-    report = measured(tmp_path, POSTS, concurrency=4, ops=400)
+    report = measured(tmp_path, POSTS, concurrency=4, ops=80)
     (finding,) = findings_of(report, "repeated-transaction")
     line = line_of(POSTS, 'db.execute("INSERT INTO entry')
     assert finding.facts["committed"] == f"own.py:{line}"

@@ -102,6 +102,7 @@ def call():
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", mostly_thorough(AT_ONCE, ["several threads", "those of an executor that were there before"])
 )
@@ -248,6 +249,7 @@ def call():
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("wait", [thorough("time.sleep"), "lambda seconds: sum(range(2000))"])
 def test_thread_that_is_slow_between_rows_never_blocks(wait: str, tmp_path: Path) -> None:
     is_shared, _ = trace_calls(READS_SLOWLY.replace("WAIT", wait), tmp_path)

@@ -70,7 +70,7 @@ def suspicious_lines(folder: Path, module: ModuleType) -> dict[str, list[tuple[s
     return found
 
 
-@pytest.mark.parametrize("module", [racy_programs, weak_programs, web_programs])
+@pytest.mark.parametrize("module", [racy_programs, thorough(weak_programs), thorough(web_programs)])
 def test_only_wrong_programs_are_flagged_each_with_its_line(tmp_path: Path, module: ModuleType) -> None:
     found = suspicious_lines(tmp_path, module)
     assert {name for name, told in found.items() if told} == {
@@ -189,6 +189,13 @@ def test_suspicion_has_both_statements_with_lines_and_files_are_kept(
     connection.close()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Allow rehearsals the time that a busy machine needs."""
+    for limit in ("ALL_S", "AFTER_S", "START_S"):
+        monkeypatch.setattr(rehearsal, limit, 120.0)
+
+
 RACE = """
 import sqlite3
 from sqlstress import connect, setup, transaction
@@ -202,9 +209,10 @@ def make(database):
 @connect
 def opened(database):
     return sqlite3.connect(database, timeout=60)
-
+"""
+RACING = """
 @transaction
-def work(db):
+def NAME(db):
     row = db.execute("SELECT READ").fetchone()
     with db:
         WRITE
@@ -233,13 +241,20 @@ RACES = {
 }
 
 
-@pytest.mark.parametrize("race", RACES)
-def test_race_is_called_by_its_effect(race: str, tmp_path: Path) -> None:
-    read, write = RACES[race]
-    report = measured(tmp_path, RACE.replace("READ", read).replace("WRITE", write), concurrency=1, ops=1)
-    (found,) = findings_of(report, "suspicion")
-    assert found.text.startswith(f"Suspicion of {race}: work ")
-    assert found.facts["kind"] == STALE
+# A report leaves out some of many suspicions. The load may insert the row: then only a rehearsal on the data
+# before the load meets a double insert, and there is none if the other rehearsal has found a race.
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("races", [[*RACES][:1], [*RACES][1::2], [*RACES][2::2]], ids=" and ".join)
+def test_race_is_called_by_its_effect(races: list[str], tmp_path: Path) -> None:
+    text = RACE
+    for number, race in enumerate(races):
+        read, write = RACES[race]
+        text += RACING.replace("NAME", f"work_{number}").replace("READ", read).replace("WRITE", write)
+    found = findings_of(measured(tmp_path, text, concurrency=1, ops=1), "suspicion")
+    texts = sorted(finding.text for finding in found)
+    expected = sorted(f"Suspicion of {race}: work_{number} " for number, race in enumerate(races))
+    assert len(texts) == len(races) and all(map(str.startswith, texts, expected))
+    assert {finding.facts["kind"] for finding in found} == {STALE}
 
 
 @pytest.mark.parametrize(
@@ -283,13 +298,6 @@ def count(database):
     connection.execute("UPDATE t SET n = ?", (n + 1,))
     connection.close()
 """
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Allow rehearsals the time that a busy machine needs."""
-    for limit in ("ALL_S", "AFTER_S", "START_S"):
-        monkeypatch.setattr(rehearsal, limit, 120.0)
 
 
 @pytest.mark.usefixtures("patient")

@@ -53,7 +53,7 @@ TRIES = 10
 def test_only_wrong_examples_fail_their_checks(name: str, tmp_path: Path) -> None:
     # The checks of a right program hold after a few operations as well as after many.
     if "wrong" in name:
-        assert any(failed(name, tmp_path, 300) for _ in range(TRIES))
+        assert any(failed(name, tmp_path, 100) for _ in range(TRIES))
     else:
         assert not failed(name, tmp_path, 25)
 

@@ -72,6 +72,7 @@ def test_failed_openings_are_counted_in_every_situation(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
+@pytest.mark.thorough
 def test_openings_that_wait_pass(tmp_path: Path) -> None:
     report = started(tmp_path, PATIENT)
     assert report.ok
@@ -137,6 +138,7 @@ def test_upgrade_of_the_file_of_setup_has_cause_and_cure_without_start(tmp_path:
     assert "duplicate column name: y" in text and "BEGIN IMMEDIATE, read it again, migrate, COMMIT." in text
 
 
+@pytest.mark.thorough
 def test_right_migration_has_no_finding(tmp_path: Path) -> None:
     report = started(tmp_path, RIGHT_MIGRATION)
     assert report.ok and "migrates" not in report.text()

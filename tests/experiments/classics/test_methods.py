@@ -33,7 +33,6 @@ from sqlstress.experiments.classics.orm import MODELS
 from sqlstress.experiments.classics.spec import SCALES as PLANNED
 from sqlstress.report.case import Case
 from sqlstress.targets.sqlite.drivers import Row
-from tests.drivers import WHOLE
 from tests.experiments.classics.cases import FAST, Ran, cell, prepare_cell, run, work_as
 from tests.rows import mostly_thorough
 
@@ -96,15 +95,18 @@ def test_nested_conditions_meet_a_limit(driver: str, tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("phase", "name", "transaction", "scale"),
+    ("driver", "phase", "name", "transaction", "scale"),
     [
-        ("insert", "1b1", False, 300_000),
-        ("insert", "1b1", True, 300_000),
-        ("insert", "BLK/n", True, 900_000),
-        ("query", "1b1", False, 14_000),
+        ("sqlite3", "insert", "1b1", False, 300_000),
+        ("sqlite3", "insert", "1b1", True, 300_000),
+        ("sqlite3", "insert", "BLK/n", True, 900_000),
+        ("sqlite3", "query", "1b1", False, 14_000),
+        ("peewee", "insert", "1b1", False, 300_000),
+        ("apsw", "insert", "1b1", True, 300_000),
+        ("apsw", "query", "1b1", False, 14_000),
     ],
+    indirect=["driver"],
 )
-@pytest.mark.parametrize("driver", mostly_thorough(WHOLE, ("sqlite3",)), indirect=True)
 def test_timed_out_cell_stops_and_keeps_its_acknowledged_rows(
     phase: str, name: str, transaction: bool, scale: int, driver: str, tmp_path: Path
 ) -> None:

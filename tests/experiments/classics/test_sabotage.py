@@ -170,6 +170,7 @@ def test_acknowledged_rows_of_killed_workers_count(driver: str, tmp_path: Path) 
     rejected(again, "samples", "which was acknowledged, is gone")
 
 
+@pytest.mark.thorough
 def test_killed_workers_transaction_is_complete_or_absent(tmp_path: Path) -> None:
     case = cell("insert", "1b1", ENDLESS, transaction=True)
     ran, verdict = killed_cell(case, tmp_path, 20)

@@ -86,6 +86,7 @@ def test_server_without_a_socket_listens_locally_with_a_password(short: Path) ->
     assert list(short.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kills_guard", [False, thorough(True)])
 def test_server_ends_after_its_parent_is_killed_and_its_files_go_later(
     short: Path, kills_guard: bool
@@ -140,6 +141,7 @@ def test_missing_programs_are_reported_with_the_extra(monkeypatch: pytest.Monkey
         dialect.programs()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("connections", "text"), [(3, "max_connections"), thorough(-1, "outside the valid range")]
 )

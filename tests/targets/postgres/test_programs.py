@@ -62,6 +62,7 @@ def test_variables_have_the_secret_and_unset_a_foreign_service(parts: dict[str, 
     assert "isolation" not in str(variables["PGOPTIONS"])
 
 
+@pytest.mark.thorough
 def test_variables_of_libpq_are_hidden_from_our_server_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
