@@ -311,9 +311,9 @@ RULES: tuple[Rule, ...] = (
         "transaction-state",
         (TRANSACTION_ERROR,),
         Facts(),
-        "BEGIN found an open transaction, or COMMIT or ROLLBACK found none. Usual causes: threads share"
-        " a connection, so that one ends the transaction of another; or an error path has no ROLLBACK.",
-        "Use a connection for each thread, or a lock around each transaction. End it on every path.",
+        "BEGIN found an open transaction, or COMMIT or ROLLBACK found none: threads share a connection, or an"
+        " error path has no ROLLBACK.",
+        "Use a connection for each thread, and end each transaction on every path.",
     ),
     Rule(
         "bus-error",
