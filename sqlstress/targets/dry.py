@@ -1,4 +1,4 @@
-"""A target that stores nothing, to measure the harness (the code of sqlstress around operations)."""
+"""A target that stores nothing, to measure the overhead of sqlstress itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DryStore:
-    """A key-value store that returns the same value for every get, and ignores every write."""
+    """A key-value store that returns the same value for every get and ignores every write."""
 
     def __init__(self, buckets: int, value: Any) -> None:
         def get(_params: Any) -> Any:
@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: the C loop answers every get with an initial value."""
+        """Return a store without connections: every get in the C loop returns an initial value."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

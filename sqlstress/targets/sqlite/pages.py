@@ -1,9 +1,10 @@
-"""The b-tree pages of a database file, read without SQLite.
+"""The b-tree pages of a database file, read without SQLite, to measure the space of b-trees.
 
-This module measures the space of b-trees if an SQLite library lacks the table dbstat.
+This replaces the table dbstat for SQLite libraries that lack it. The content of a WAL is not read.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
-POSIX locks. The content of a WAL is not read.
+POSIX locks.
+
 Source: https://www.sqlite.org/fileformat2.html
 """
 
@@ -37,7 +38,7 @@ class Tree(NamedTuple):
     """Number of the root page."""
     is_index: bool
     keyed: bool
-    """Whether the b-tree is ordered by keys (an index or a WITHOUT ROWID table) rather than by rowids."""
+    """Whether keys order the b-tree (an index or a WITHOUT ROWID table), not rowids."""
 
 
 class BtreePage(NamedTuple):
@@ -47,7 +48,7 @@ class BtreePage(NamedTuple):
     kind: str
     """Kind of the page: LEAF, INTERNAL or OVERFLOW."""
     cells: int
-    """Number of cells: entries, or on an internal page of a rowid table, dividers between child pages."""
+    """Number of cells: entries, or dividers on an internal page of a rowid table."""
     payload: int
     """Size of the parts of records that are on this page, in bytes."""
     unused: int
@@ -81,14 +82,14 @@ def tree_space(tree: Tree, pages: Iterable[BtreePage]) -> TreeSpace:
 
 
 HEADER = 100
-"""Size of the file header, in bytes. Page 1 begins with the file header, followed by the page header."""
+"""Size of the file header, in bytes. Page 1 begins with this header."""
 MAGIC = b"SQLite format 3\0"
 
 
 class PageFile:
-    """Pages of a database file. A page can be taken only once, so no walk is endless.
+    """Pages of a database file. Each page can be taken only once, so that no walk is endless.
 
-    SQLite's own check of the file comes first, so the content of pages is not checked again.
+    Callers run SQLite's integrity check first, so the content of pages is not checked again.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -105,7 +106,7 @@ class PageFile:
         self._taken: set[int] = set()
 
     def take(self, number: int) -> bytes:
-        """Return the content of a page. Raises DamagedFile if the page was taken, or does not exist."""
+        """Return the content of a page. Raises DamagedFile if the page was taken or does not exist."""
         if number in self._taken:
             raise DamagedFile(f"page {number} has two uses")
         self._taken.add(number)
@@ -116,7 +117,7 @@ class PageFile:
         return content
 
 
-# The walk through the pages of the b-trees.
+# Walk through the pages of b-trees
 
 
 _KINDS = {(True, 0x02): INTERNAL, (True, 0x0A): LEAF, (False, 0x05): INTERNAL, (False, 0x0D): LEAF}
@@ -157,7 +158,7 @@ def pages(file: PageFile, tree: Tree) -> Iterator[BtreePage]:
 
 
 def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int], list[tuple[int, int]]]:
-    """Return a page, its child pages, and the first page and bytes of each record's overflow."""
+    """Return a page, its child pages, and (first page, bytes) of each record's overflow."""
     data = file.take(number)
     start = HEADER if number == 1 else 0
     first_byte, free_block, cells, content, fragments = _PAGE_HEADER.unpack_from(data, start)
@@ -186,7 +187,7 @@ def _read(file: PageFile, number: int, tree: Tree) -> tuple[BtreePage, list[int]
 def _payload(
     data: bytes, entries: Sequence[int], usable: int, keyed: bool
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the bytes of records on a page, and the first page and bytes of each record's overflow.
+    """Return the bytes of records on a page, and (first page, bytes) of each record's overflow.
 
     `entries` has the offset of each entry on the page.
     """
@@ -214,8 +215,10 @@ def _max_local(usable: int, keyed: bool) -> int:
 
 
 def local_bytes(size: int, usable: int, keyed: bool) -> int:
-    """Return the number of bytes that a record of `size` bytes has in its cell. Its other bytes are on
-    overflow pages."""
+    """Return the size of the part of a record outside overflow pages, in bytes.
+
+    `size` is the size of the whole record, `usable` that of the usable part of a page.
+    """
     max_local = _max_local(usable, keyed)
     if size <= max_local:
         return size

@@ -1,6 +1,7 @@
-"""The space that each b-tree takes in a database file, from SQLite's table dbstat, or else from its pages.
+"""The space that each b-tree takes in a database file, from SQLite's table dbstat or its pages.
 
 Linux distributions compile dbstat into SQLite. Python's installers for Windows and macOS do not.
+
 Source: https://www.sqlite.org/dbstat.html
 """
 
@@ -114,7 +115,7 @@ def dbstat_pages(connection: Connection, tree: Tree) -> Iterator[BtreePage]:
     for number, kind, cells, payload, unused, begins_overflow in rows:
         if kind not in (LEAF, INTERNAL, OVERFLOW):
             raise DamagedFile(f"page {number} is not a page of {tree.name}")
-        # In an empty page of 65,536 bytes the offset of the content is stored as 0. dbstat takes this 0 as
-        # the offset, so its number of unused bytes is negative.
+        # In an empty page of 65,536 bytes the offset of the content is stored as 0. dbstat takes the 0 as the
+        # offset, so its number of unused bytes is negative.
         true_unused = unused if unused >= 0 else unused + _LARGEST_PAGE
         yield BtreePage(number, kind, cells, payload, true_unused, bool(begins_overflow))

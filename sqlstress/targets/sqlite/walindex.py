@@ -22,8 +22,10 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Header of a wal-index in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and
-aCksum[2]. A copy of the header follows."""
+"""Header of a wal-index: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and aCksum[2].
+
+The byte order is native. A copy of the header follows.
+"""
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
@@ -36,7 +38,7 @@ _PAUSE_S = 0.001
 
 
 class WalIndex(NamedTuple):
-    """State of a WAL at one moment. The names in parentheses are those of SQLite's documentation."""
+    """State of a WAL at one moment, with SQLite's names in parentheses."""
 
     frames: int
     """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
@@ -49,7 +51,7 @@ class WalIndex(NamedTuple):
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """For each of the five read locks, the number of frames that its readers can see (aReadMark)."""
+    """Number of frames that readers can see, for each of the five read locks (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
@@ -68,10 +70,10 @@ class OpenIndex:
     """The wal-index of a database, kept open by a process that has a connection to the database."""
 
     def __init__(self, database: Path) -> None:
-        """Open the wal-index. Raises OSError or ValueError if the wal-index is missing or incomplete."""
+        """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
         self._words = None
-        # On Windows only a mapping is sure to show the changes that other processes make in their mappings.
+        # On Windows only a mapping is sure to show changes that other processes make in their mappings.
         # Elsewhere SIGBUS would end this process if another process truncated a mapped file.
         if sys.platform == "win32":
             self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
@@ -87,7 +89,7 @@ class OpenIndex:
         return self._file.read(LENGTH)
 
     def close(self) -> None:
-        """Close the file: on POSIX after the process's last connection was closed, on Windows before."""
+        """Close the file: on POSIX after this process's last connection was closed, on Windows before."""
         if self._words is not None:
             self._words.close()
         self._file.close()

@@ -1,4 +1,4 @@
-"""Analysis of the times that the processes of a trial have recorded in shared memory, for `--where`.
+"""Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
 
 A span is a period in which one process did, held or waited for one thing.
 """
@@ -40,7 +40,7 @@ BLOCKS = {
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""For each kind of wait for a lock, the kind of hold (a span with the lock) that causes the wait."""
+"""For each kind of wait for a lock, the kind of hold that causes the wait."""
 _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
@@ -56,7 +56,7 @@ class Blocked(NamedTuple):
 
 
 class Timeline:
-    """Spans of one process, sorted by time. They do not overlap."""
+    """Spans (periods) of one process, sorted by time. They do not overlap."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
@@ -70,7 +70,7 @@ class Timeline:
 
 
 class TrialSpans:
-    """Spans that all processes of a trial recorded, by kind."""
+    """Spans (periods of one activity) that all processes of a trial recorded."""
 
     def __init__(self, areas: Sequence[SpanArea]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
@@ -95,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded to have held one exclusive lock at the same time."""
+        """Return whether two processes recorded to hold one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -108,12 +108,12 @@ class TrialSpans:
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
     def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return a process's spans of the kind SYNC or CHECKPOINT, clipped to an interval."""
+        """Return a process's syncs or checkpoints (`kind`), clipped to an interval."""
         row = self._rows[kind, 0].get(process)
         return row.over(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the spans in which other processes held the lock during a wait, clipped to the wait."""
+        """Yield the periods in which other processes held the lock during a wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
                 yield from row.over(wait.begin, wait.end)
@@ -129,7 +129,8 @@ class TrialSpans:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # If a checkpoint and a sync begin at the same time, the checkpoint is first, to cover the sync.
+            # If a checkpoint and a sync begin at the same time, the checkpoint comes first, to cover the
+            # sync.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -194,7 +195,7 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add the time of an operation to `parts`, by cause, and to `holders`, by lock holder and activity."""
+    """Add the time of an operation to `parts`, by cause, and to `holders`, by (process, activity)."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -216,7 +217,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities of all processes on the file of the operation `worst`, while it ran."""
+    """Return the activities of all processes on one file during the operation `worst`."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -233,7 +234,7 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes on the file of the operation `worst`, while it ran."""
+    """Yield the activities of all processes on one file during the operation `worst`."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
@@ -258,20 +259,20 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time that `split` divides further: waits for locks, and the rest inside SQLite."""
+"""Parts of a worker's time to divide further: waits for locks, and the rest inside SQLite."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words of the shared memory, by part: the sampled time, and how much of it waited for a processor."""
+"""Words of the shared memory, by part: sampled time, and the share of it without a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
     """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
 
-    `words` is the shared memory of all `processes` processes. After the workers, these are
-    additional processes, which may also hold locks.
+    `words` is the shared memory of all `processes` processes: the workers, then additional processes, which
+    may also hold locks.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -307,10 +308,10 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the time that a worker spent on each cause in its window, in ns.
+    """Return the time that a worker spent on each cause during the measurement, in ns.
 
-    The sum of these times is the length of the window. `harness_ns` is the time of sqlstress's own code.
-    `held_share`, from 0 to 1, is the share of the waits for locks in which another process held the lock.
+    The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`,
+    from 0 to 1, is the share of the waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -327,7 +328,7 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
 
 
 def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return the parts without the time spent waiting for a processor, which becomes a part of its own.
+    """Move the time spent waiting for a processor out of each part, into a part of its own.
 
     For parts in which the process may sleep (_SAMPLED), samples show this time. The rest of this time is
     taken from the other parts, in proportion to their lengths.
@@ -359,9 +360,10 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns, or 0.
+    """Return the length of the longest wait that was not over at the end of the measurement, in ns.
 
-    Only the part inside the window counts, because the wait of a worker that died has no end.
+    The part after the measurement does not count, because the wait of a worker that died has no end. 0 if
+    there is no such wait.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

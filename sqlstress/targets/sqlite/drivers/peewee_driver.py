@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, fi
 
 
 class PeeweeConnection(StdlibConnection):
-    """A connection opened by Peewee, which uses true autocommit."""
+    """A connection opened by Peewee, in autocommit."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.database = peewee.SqliteDatabase(file_name(path), timeout=timeout_s, check_same_thread=False)
