@@ -1,6 +1,6 @@
-"""The folder of one measurement with its databases; removal of folders that killed measurements left behind.
+"""The folder of one measurement with its databases, and the removal of killed runs' folders.
 
-A process locks the marker file of its folder. We delete only files with names that we use.
+A process locks the marker file of its folder. Only files with names that sqlstress uses are deleted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove our folders in `parent` that no process uses; return them, or [] if `parent` cannot be read."""
+    """Remove and return our folders in `parent` that no process uses; [] if `parent` is unreadable."""
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -118,7 +118,7 @@ def remove_our_files(path: Path) -> bool:
         with suppress(OSError):
             remove(file)
     try:
-        # These folders hold only what our own database server or the programs of a trial created.
+        # Only our own database server or the programs of a trial use these folders.
         names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_added_folders(path))
         removable = [folder / name for folder in folders for name in names]
         for inner in filter(_is_folder, removable):
@@ -135,7 +135,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Return a new, empty folder inside `path` for a trial's programs; remove the previous trial's folder."""
+    """Return a new, empty folder inside `path` for a trial's programs; remove the previous one."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -144,9 +144,9 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def add_subfolder(path: Path) -> Path:
-    """Create and return a subfolder for later trials, because files in `path` could not be removed.
+    """Create and return a folder for later trials, because files in `path` could not be removed.
 
-    If `path` is such a subfolder itself, the new folder is next to it.
+    The folder is inside the run folder, also if `path` is such an added folder.
     """
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
@@ -159,7 +159,7 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path` and its added subfolders, without the marker; [] if `path` is unreadable."""
+    """Return our files in `path` and its added subfolders, without the marker; [] if unreadable."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]

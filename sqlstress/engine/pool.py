@@ -1,6 +1,7 @@
-"""The worker processes of one trial: start, common start of the load, results and end. Each has its own pipe.
+"""The worker processes of one trial: start, common start of the load, results and end.
 
-The processes start before their data exists, so that the start overlaps with the preparation of the data.
+The processes start before their data exists, while the parent prepares the data. Each process has its own
+pipe.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its pauses inside the store; None means no pauses."""
+"""Function from a worker's number to its pauses inside the database's code, or None."""
 
 HUNG = "hung"
 """First word of `WorkerExit.reason` if a worker made no progress for too long."""
@@ -60,13 +61,13 @@ class WorkerExit:
 
 
 def clause(reason: str | None) -> str:
-    """Return the reason of a failure as a clause that follows a process's name, such as "was killed"."""
+    """Return the reason as a clause to follow a process's name, such as "was killed"."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the death of a process, such as "was killed"; for SIGBUS, add cause and remedy."""
+    """Return a clause on the death of a process, such as "was killed"; for SIGBUS with a remedy."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -76,7 +77,10 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """Workers 1 to `concurrency` of one trial, and companions: processes whose operations do not count."""
+    """All processes of one trial: workers, numbered from 1, and companions.
+
+    Companions are additional processes whose operations do not count.
+    """
 
     def __init__(
         self,
@@ -90,7 +94,7 @@ class Pool:
         pauses: Pauses | None = None,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`shared` holds the experiment's shared arrays; `trace` the shared memory of `--where`, or None.
+        """`shared` has the experiment's shared arrays, `trace` the shared memory of `--where`, or None.
 
         `salt` changes the random draws from trial to trial. `crew` keeps idle workers for the next trial; if
         it is None, all workers end with this trial.
@@ -157,7 +161,7 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait until every process has answered the message of `call`; return the processes that failed.
+        """Wait until every process has answered `call`; return the processes that failed.
 
         The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
         """
@@ -170,14 +174,14 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Send READY_CALL to every process, which connects if needed and answers. Raises WorkerFailure."""
+        """Ask every process to connect, if needed, and to answer. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
         self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
-        """Send the window to every process."""
+        """Send the times of start and measurement to every process."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -188,7 +192,7 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Return the results of all workers, by number; give up after `timeout_s` without any progress."""
+        """Return the results of all workers, by number; give up after `timeout_s` without progress."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -217,7 +221,7 @@ class Pool:
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or else of the companions, each with the number of its process."""
+        """Return the pipes of the workers, or else of the companions, each with its process's number."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
@@ -228,10 +232,10 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number, message) once per process; a WorkerExit if it died, failed or took too long.
+        """Yield (number, message) once per process; the message is a WorkerExit after a failure.
 
-        The limit is `until`, a time of `monotonic`, or `stall_s` seconds without progress. `fault` says what
-        a process failed to do in time.
+        A failure is a death, an error or a timeout: `until`, a time of `monotonic`, or `stall_s` seconds
+        without progress. `fault` says what a process failed to do in time.
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -251,7 +255,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message, None if not complete, or a WorkerExit if the process died or failed."""
+        """Return a process's message; None if incomplete; WorkerExit if the process died or failed."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -265,15 +269,15 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Keep idle workers for the next trial; wait up to `timeout_s` for the end of all other processes.
+        """Keep idle workers for the next trial; return whether all other processes have ended.
 
-        Return whether they have ended.
+        Wait for their end for up to `timeout_s` seconds.
         """
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Give the workers to `IdleWorkers` for the next trial if all have succeeded; else let them end."""
+        """Keep the workers for the next trial if all have succeeded; else let them end."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -299,7 +303,7 @@ T = TypeVar("T")
 def to_namespace(case: T) -> T:
     """Return a copy of the case as a namespace, which a worker reads without its class.
 
-    To receive a dataclass, a process imports modules for about 15 ms.
+    To receive a dataclass, a process would import modules for about 15 ms.
     """
 
     def convert(value: Any) -> Any:
@@ -324,7 +328,7 @@ COMMON_MODULES = (
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
-    """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
+    """Return the names of the modules that the workers' fork server imports in advance.
 
     Some modules may not be installed. Cases that repeat a published script get no fork server, because the
     script's time includes the start of its processes.
@@ -354,7 +358,7 @@ def our_processes(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether the processes start without using the disk. Servers and user code may use the disk."""
+    """Return whether processes start without using the disk. Servers and user code may use it."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
@@ -364,7 +368,7 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number. They sleep until a trial takes them; leaving the `with` block ends them.
+    """Idle workers, by number. They sleep until a trial takes them, or until the `with` block ends.
 
     They keep shared arrays and process-wide settings, so they serve only trials with equal settings.
     """
@@ -384,8 +388,8 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        `like` is equal for all trials that the idle workers may serve. If they were started with another
-        `like` or with other `shared` arrays, end them.
+        End the idle workers if `shared` or `like` differ from the last call. `like` has all settings that a
+        process cannot change.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:

@@ -1,4 +1,4 @@
-"""Interfaces between the engine and an experiment: the worker's part and the parent's part of a trial."""
+"""Interfaces between the engine and an experiment: the worker's and the parent's part of a trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a worker process need not import reports
     from sqlstress.targets.views import Operation
 
 FAILED = 255
-"""Kind of an operation that was given up after its time-out."""
+"""Kind of an operation that was given up after its timeout."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
 """Results of a worker with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
@@ -41,7 +41,7 @@ class Stamps(NamedTuple):
 
 
 class Source(Protocol):
-    """A worker's part of an experiment: it prepares operations in chunks, and takes their results."""
+    """A worker's part of an experiment: prepare operations in chunks, and take their results."""
 
     kinds: Sequence[str]
     """Names of the kinds of operations."""
@@ -57,19 +57,19 @@ class Source(Protocol):
         """Prepare up to `size` operations; return None if no operation is left."""
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        """Record that operation `index` of the chunk timed out; re-raise `error` if it has another cause."""
+        """Record that operation `index` of the chunk timed out; re-raise any other `error`."""
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         """Acknowledge and check the first `done` operations of a chunk, whose calls returned `results`."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT answers so far."""
+        """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT results so far."""
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its settings as read back."""
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the connections."""
 
 
 class SelfDriven:
@@ -80,11 +80,11 @@ class SelfDriven:
         raise NotImplementedError
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its settings as read back."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the connections."""
         raise NotImplementedError
 
 
@@ -105,13 +105,13 @@ class Findings(SimpleNamespace):
     series: list[tuple[str, str, list[int]]]
     """Values over time: (name, unit, values) of each Series."""
     latency: dict[str, tuple[dict[int, int], int]]
-    """Latencies of parts of operations in the window: name → (histogram, longest in ns)."""
+    """Latencies of parts of operations in the window: name → (histogram, maximum in ns)."""
     failures: list[tuple[str, str, dict[int, int], int]]
     """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
     """Observed events, such as errors: topic, kind, count, example and traits of each Sighting."""
     reconnected: bool
-    """Whether the worker closed connections during the trial: the last one to close deletes the WAL."""
+    """Whether the worker closed connections during the trial, so that SQLite may delete the WAL."""
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
@@ -140,7 +140,7 @@ class Companion(Protocol):
     """An additional process of a trial, whose operations are not counted. It connects when it is created."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Work until `ended` returns true; return the values recorded in `window`, the workers' window."""
+        """Work until `ended` returns true; return the values recorded in `window`, the measured time."""
 
     def close(self) -> None:
         """Close the companion's connections."""
@@ -191,7 +191,7 @@ class Work(Protocol):
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with measurements of the files after the workers' end, such as the file space."""
+        """Return the trial with measurements after the load, such as the sizes of files."""
         return trial
 
     def release(self) -> None:

@@ -31,9 +31,9 @@ class Progress:
     left_s: float
     """Estimated time left, in seconds."""
     label_width: int = 0
-    """Width of the study's longest label, in characters, so that the progress bar does not move sideways."""
+    """Width of the longest label, in characters, so that the progress bar does not move sideways."""
     note_width: int = 0
-    """Width of the study's longest note, in characters; 0 means unknown."""
+    """Width of the longest note, in characters; 0 means unknown."""
 
 
 class Observer:
@@ -52,7 +52,7 @@ class Observer:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive, once a second during a watch, functions that return its state as a page or as a line."""
+        """Receive, once a second during `watch`, functions that return its state as a page or as a line."""
 
 
 SILENT = Observer()
@@ -65,7 +65,7 @@ class AnyBench(Protocol):
 
     @property
     def report(self) -> Report:
-        """Report without runs: only time, command and environment."""
+        """Report without results: only time, command and environment."""
 
 
 B = TypeVar("B", bound=AnyBench)
@@ -84,7 +84,10 @@ class Study(Protocol[B_contra]):
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without runs, with the results so far. May be called between two steps."""
+        """Return `blank`, a report without results, with the results so far.
+
+        May be called between two steps.
+        """
 
 
 class StudyRequest(NamedTuple):
@@ -105,7 +108,7 @@ Arguments: the words, the options, and the source of the words for the message o
 
 
 class BenchOpener(Protocol[B_co]):
-    """Factory of a study's bench, such as MeasuringSession."""
+    """Factory of a bench (tools of a study), such as MeasuringSession."""
 
     @property
     def kept_folder(self) -> Path | None:
@@ -124,13 +127,13 @@ class ObservationRequest(NamedTuple):
 
     study: Study[Any]
     opens: Callable[[tuple[str, ...]], BenchOpener[Any]]
-    """Function from the words of the command line to the factory of the bench."""
+    """Function from the words of the command line to the factory of the bench (tools of the study)."""
     plain: bool
     """Whether the state is printed as one line each time, even if a full page is possible."""
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception, and asks to report it if it is unexpected."""
+    """Return the SqlstressError that explains an exception. If it is unexpected, ask to report it."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)

@@ -5,7 +5,7 @@ set), 12 bits of worker (0 is the preload: the rows stored before the load) and 
 Values of more than eight bytes are blobs, padded with bytes that follow from the three numbers. All values
 differ, so SQLite cannot skip a write, and every value identifies its write.
 
-The preload has one salt in all trials, so that trials can begin with copies of the same files.
+The preload has one salt in all trials, so that trials can start with copies of the same files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of the preload, which no trial has. SQLite stores integers with it in eight bytes, too."""
+"""Salt of rows stored before the load, which no trial has. SQLite stores its integers in 8 bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,14 +27,17 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Writer of a value: number of the worker (0 is the preload), and sequence number of its write."""
+    """Writer of a value: number of the worker (0: stored before the load), and number of its write."""
 
     worker: int
     sequence: int
 
 
 class Values:
-    """Maker and reader of the values of one trial. `trial` becomes the salt; `size` is in bytes."""
+    """Maker and reader of the values of one trial.
+
+    `trial` becomes the salt, a part of each value; `size` is in bytes.
+    """
 
     def __init__(self, trial: int, size: int) -> None:
         self.salt = SALTS | trial % SALTS
@@ -42,7 +45,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which sequence numbers of `worker` are added; worker 0 is the preload."""
+        """Return the worker's first value as an integer; worker 0 stores rows before the load."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -72,14 +75,14 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes that pad a worker's values; each value begins at a different offset in them."""
+        """Return bytes to pad a worker's values. Each value begins at a different offset in these bytes."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer that a value's integer names; None if no write of this trial made it."""
+        """Return the writer of a value from the value's integer; None if no write of this trial made it."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
