@@ -115,7 +115,7 @@ def _registry_name() -> str:
 UNKNOWN = FileSystem("", "", "")
 ALL_MOUNTS = partial(psutil.disk_partitions, all=True)
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume with the users' folders on macOS, whose paths seem to be on the root volume."""
+"""Volume that holds the users' folders on macOS, although their paths seem to be on the root volume."""
 
 
 def file_system_of(

@@ -28,7 +28,7 @@ class Build(NamedTuple):
     version: str
     """Version, such as "3.45.1"; empty if unknown."""
     source_date: str
-    """Day of SQLite's source code, such as "2024-01-30"."""
+    """Date of SQLite's source code, such as "2024-01-30"."""
 
 
 def build_in(file: Path) -> Build | None:
@@ -61,7 +61,7 @@ def builds_of_program(path: Path) -> list[Build]:
 
 
 def _mapped_files(process: psutil.Process) -> set[str]:
-    """Return the files of the process's program and of its mappings, which macOS does not list."""
+    """Return the process's program file and, except on macOS, its mapped files."""
     files = {process.exe()}
     list_maps = getattr(process, "memory_maps", None)  # psutil has this method on Linux and Windows.
     with suppress(psutil.AccessDenied):
@@ -71,7 +71,7 @@ def _mapped_files(process: psutil.Process) -> set[str]:
 
 
 def builds_of_files(files: Iterable[str]) -> Iterator[Build]:
-    """Yield the SQLite libraries in files, sorted by path; files that cannot be read are left out."""
+    """Yield the SQLite libraries in files, sorted by path. Omit files that cannot be read."""
     for name in sorted(files):
         path = Path(name)
         with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.

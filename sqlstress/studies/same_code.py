@@ -1,4 +1,4 @@
-"""Detection of an A/B test whose arms run the same code although it compares two versions of this code.
+"""Detection of an A/B test of two versions of code whose arms ran the same version.
 
 The error names the cause, such as an editable install, and the remedy.
 """
@@ -28,7 +28,7 @@ SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a
 
 
 class ArmCode(NamedTuple):
-    """One arm (A or B) of an A/B test, and the modules that its measurement imported with the user's file."""
+    """One arm (A or B) of an A/B test, with the modules that its workers imported."""
 
     name: str
     python: str | None
@@ -40,9 +40,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran equal code of a module although their folders have different code.
+    """Return an error if both arms ran one version of a module whose folders have two; else None.
 
-    The folder of an arm is that of the user's file. Return None if there is no such module.
+    The folder of an arm is that of the user's file.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -54,7 +54,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # The arm that ran the code of the other arm's folder is wrong.
+            # An arm that ran the code of the other arm's folder is wrong.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -65,7 +65,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of the two versions of the code to which these files belong; None if equal.
+    """Return the two folders that hold the versions of the code; None if they are equal.
 
     These are the paths without their common end: for base/bench/app.py and bench/app.py, the folder base and
     the current folder.
@@ -94,7 +94,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module's file by name; for a package, that of all code files by path."""
+    """Return the content of a module's file by name; for a package, of all code files by path."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -116,10 +116,10 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error that both arms ran one version of a module: the file, the cause and the remedy.
+    """Return the error that both arms ran one version of a module: file, cause and remedy.
 
-    `files` are the imported files, `differing` those whose content differs. `wrong` is the arm that ran the
-    code of the other arm's folder, or None.
+    `files` are the imported files, `differing` the files whose content differs. `wrong` is the arm that ran
+    the code of the other arm's folder, or None.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -178,7 +178,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence on the reason why both arms import a module from one folder, and the remedy."""
+    """Return a sentence with the reason why both arms import a module from one folder, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -225,7 +225,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which an interpreter (None for this one) finds modules; empty on failure."""
+    """Return the folders in which an interpreter (None: this one) finds modules; empty on failure."""
     if python is None:
         return list(sys.path)
     try:
