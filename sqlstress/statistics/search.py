@@ -1,9 +1,8 @@
-"""Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
+"""Search for the highest rate (operations per second) that keeps a latency promise.
 
-A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
-measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the latency. The limit
-is the rate at which half of the windows keep the promise. The functions depend only on the windows so
-far, so that tests can simulate machines.
+A promise is an upper bound of latency. A window is a measurement at one rate. Its margin is at most 0 if it
+kept the promise, and grows with the latency. The limit is the rate at which half of the windows keep the
+promise. The functions depend only on the windows so far, so that tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -69,15 +68,15 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, and UP steps up add a third."""
+"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, UP steps up add a third."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate before a surprising result is believed.
+"""Minimum number of windows at a rate to believe a surprising result.
 
 A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
 So is the result of the highest rate if no rate breaks the promise, and of the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Largest factor between the dividing rate and the rate of a window that is used for the line."""
+"""Maximum factor between the rate of a window and the dividing rate, for a window to count in the line."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
@@ -90,10 +89,10 @@ MIN_SLOPE_ERRORS = 2.0
 """Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
-"""Rate and margin of each window, in the order of measurement."""
+"""(Rate, margin) of each window, in the order of measurement. A positive margin: promise broken."""
 
 Windows = Mapping[int, Sequence[float]]
-"""Margins of the windows at each rate, by rate."""
+"""Margins of the windows at each rate, by rate. A positive margin: promise broken."""
 
 
 class SearchAnswer(NamedTuple):
@@ -122,7 +121,7 @@ def by_rate(seen: Seen) -> dict[int, list[float]]:
 
 
 def mostly_kept(margins: Sequence[float]) -> bool:
-    """Return whether at least half of the windows with these margins kept the promise."""
+    """Return whether at least half of the margins are at most 0 (promise kept)."""
     return 2 * sum(margin <= 0 for margin in margins) >= len(margins)
 
 
@@ -159,9 +158,9 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return three rates: the lower end of the limit's interval, the limit, and the upper end.
+    """Return (lower end of the limit's interval, limit, upper end), as rates.
 
-    Return None if too few windows are near the limit, or their margins do not clearly rise with the rate.
+    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
     middle = _divide(windows)
     points = [
@@ -184,8 +183,8 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 def _divide(windows: Windows) -> float:
     """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    It is the rate with the fewest windows on the wrong side: below the rate but broke the promise, or above
-    the rate but kept the promise.
+    It is the rate with the fewest windows on the wrong side: lower rates that broke the promise, or higher
+    rates that kept it.
     """
     rates = sorted(windows)
 
@@ -232,7 +231,7 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate (see `_divide`).
+    """Return the rate of the next window, near the dividing rate (estimated limit, `_divide`).
 
     If the tried rates next to the dividing rate differ by more than two steps of LADDER, return the step
     midway. Else, if the last window was far from the dividing rate, return the tried rate below the dividing

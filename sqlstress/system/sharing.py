@@ -52,7 +52,7 @@ def shared_memory_folder() -> str:
 
 
 def _wrapper(size: int) -> Any:
-    """Return cleared shared memory. Raises OSError or MemoryError if there is no space."""
+    """Return cleared shared memory of `size` bytes. Raises OSError or MemoryError if there is no space."""
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
     if sys.platform == "win32":
