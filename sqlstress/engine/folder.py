@@ -1,6 +1,6 @@
 """The folder of one measurement with its databases, and the removal of killed runs' folders.
 
-A process locks the marker file of its folder. Only files with names that sqlstress uses are deleted.
+A process locks the marker file of its folder. Only files with our names are deleted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
-"""File name of the report of one window of an A/B test, measured by a separate process.
+"""File name of the report of one trial of an A/B test, measured by a separate process.
 
-The process renames a temporary file to this name when the report is complete.
+The process renames a temporary file to it when the report is complete.
 """
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
@@ -111,8 +111,7 @@ def _is_abandoned(path: Path) -> bool:
 def remove_our_files(path: Path) -> bool:
     """Delete our files in the run folder `path`, then the folder; return whether the folder is gone.
 
-    Other programs' files stay. If one of our files cannot be deleted, the marker file stays, so that a later
-    run can try again.
+    Other files stay. If one of our files cannot be deleted, the marker stays, for a later run to try again.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -144,10 +143,7 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def add_subfolder(path: Path) -> Path:
-    """Create and return a folder for later trials, because files in `path` could not be removed.
-
-    The folder is inside the run folder, also if `path` is such an added folder.
-    """
+    """Create and return a folder for later trials, because files in `path` could not be removed."""
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()

@@ -28,8 +28,8 @@ ATTEMPTS = 5
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
     """Return the cost of one operation with a database that stores nothing, in ns.
 
-    None if an A/B test omits this measurement, if the experiment counts no operations in a window, or if no
-    operation ended in ATTEMPTS windows. `carry` keeps objects for later trials of the session.
+    None if an A/B test omits this measurement, if the experiment does not count operations in a window, or if
+    no operation ended. `carry` keeps objects for later trials.
     """
     experiment = experiment_of(case)
     if not experiment.windowed or is_omitted(COSTS):
@@ -61,7 +61,7 @@ MOST = 5000
 def bare_call_ns(place: Place, pulse: Pulse) -> float:
     """Return the cost of the cheapest call of a driver, in ns: the median of ROUNDS rounds.
 
-    Raises EnvironmentFailure if `place`, the data of a case, cannot be opened.
+    Raises EnvironmentFailure if the data cannot be opened.
     """
     with place.bare_call() as call:
         first = timeit(call, number=20) / 20 * NS_PER_S

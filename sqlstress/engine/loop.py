@@ -1,8 +1,7 @@
 """The timed loop of a worker: it runs operations until the measured window closes.
 
-A source (`engine.protocols.Source`) prepares operations in chunks: lists that the loop runs without other
-work in between. Drawing keys, counting and checking happen between chunks, so that no latency includes them.
-Their cost is reported.
+A source prepares operations in chunks: lists that the loop runs without other work in between. Drawing keys,
+counting and checking happen between chunks, so that no latency includes them. Their cost is reported.
 
 The stamps of a chunk are the begin and end of each operation. In a closed loop one reading of the clock is
 both an end and the next begin. In an open loop there are pauses between operations.
@@ -172,8 +171,8 @@ Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
 """Function that runs a chunk's operations until the window closes, or the next is not due soon.
 
-Arguments: source, chunk, current time, close of the window (both in ns), clock. Returns the results and the
-stamps of completed operations.
+Arguments: source, chunk, current time, close of the window (in ns), clock. Returns results and stamps of
+completed operations.
 """
 
 
@@ -239,8 +238,8 @@ def run_acknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; store each end in shared memory at once.
 
-    A stored end acknowledges the operation even if the worker is killed later. If begins are shared, too, the
-    two arrays overlap by one word, so that one write sets an end and the next begin.
+    A stored end acknowledges the operation, even if the worker is killed later. Arrays of begins and ends may
+    overlap by one word, so that one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps

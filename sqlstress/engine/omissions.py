@@ -1,7 +1,7 @@
 """Measurements that a process of an A/B test omits, because an earlier process made them.
 
-An environment variable names them: older versions of sqlstress would refuse an option, but they ignore an
-unknown variable.
+An environment variable names them: older versions of sqlstress ignore an unknown variable, but would refuse
+an option.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The open loop: operations are due at a fixed rate, even if earlier operations are not done.
 
-Latency counts from the due time, so that a pause of the database shows in every operation that was due during
-the pause. In a closed loop the pause shows in only one operation per process.
+Latency counts from the due time, so that a pause of the database shows in every operation due during the
+pause. In a closed loop it shows in one operation per process.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LEAST_NS, MOST_NS = 50_000, 2_000_000
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
     """Yield the due times of one worker's operations, in ns: endless, ascending.
 
-    `worker` counts from 1. With even spacing the due times of all workers together are equidistant. With
-    Poisson spacing each worker has its own Poisson process.
+    `worker` counts from 1. Even spacing: the due times of all workers together are equidistant. Poisson
+    spacing: each worker has its own Poisson process.
     """
     assert case.arrivals
     interval_ns = NS_PER_S * case.concurrency / case.arrivals.rate
@@ -49,8 +49,7 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 class DueSleeper:
     """Sleeper that wakes up shortly before a given time, and polls the clock until this time.
 
-    The margin adapts to the system's delay. It is short, because polling takes processor time from other
-    processes.
+    The margin adapts to the system's delay. It is short, because polling takes processor time.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:

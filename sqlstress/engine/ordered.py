@@ -27,9 +27,8 @@ def shared_words(workers: int) -> Any:
 class OperationLedger:
     """Reader and writer of one worker's progress in shared memory.
 
-    The worker's part of the array from `shared_words` has a word with the chunk's first operation and length,
-    then the end of each operation of the chunk. A worker runs its operations in order, so the ends show which
-    were acknowledged, even if it was killed.
+    The worker's area has a word with the chunk's first operation and length, then the end of each operation.
+    Operations run in order, so the ends show which were acknowledged, even after a kill.
     """
 
     def __init__(self, words: Any, worker: int) -> None:

@@ -1,7 +1,6 @@
 """The worker processes of one trial: start, common start of the load, results and end.
 
-The processes start before their data exists, while the parent prepares the data. Each process has its own
-pipe.
+The processes start while the parent prepares the data. Each process has its own pipe.
 """
 
 from __future__ import annotations
@@ -96,8 +95,7 @@ class Pool:
     ) -> None:
         """`shared` has the experiment's shared arrays, `trace` the shared memory of `--where`, or None.
 
-        `salt` changes the random draws from trial to trial. `crew` keeps idle workers for the next trial; if
-        it is None, all workers end with this trial.
+        `salt` changes the random draws. `crew` keeps idle workers for the next trial; None: all workers end.
         """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
@@ -163,7 +161,7 @@ class Pool:
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
         """Wait until every process has answered `call`; return the processes that failed.
 
-        The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
+        The limit of `timeout_s` starts again with each answer, for many processes on a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -234,8 +232,8 @@ class Pool:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number, message) once per process; the message is a WorkerExit after a failure.
 
-        A failure is a death, an error or a timeout: `until`, a time of `monotonic`, or `stall_s` seconds
-        without progress. `fault` says what a process failed to do in time.
+        A failure is a death, an error or a timeout: at `until` (of `monotonic`), or `stall_s` seconds without
+        progress. `fault` says what was not done in time.
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -330,8 +328,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some modules may not be installed. Cases that repeat a published script get no fork server, because the
-    script's time includes the start of its processes.
+    Some may not be installed. A repeated published script gets no fork server, because its time includes the
+    start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -348,7 +346,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time is unknown.
 
-    The time is unknown with the user's server on this machine, because that server has other clients, too.
+    It is unknown for the user's server on this machine, which has other clients, too.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -388,8 +386,8 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        End the idle workers if `shared` or `like` differ from the last call. `like` has all settings that a
-        process cannot change.
+        Keep the idle workers only if `shared`, the size, and `like` (settings that a process cannot change)
+        allow it.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:

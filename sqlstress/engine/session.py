@@ -51,7 +51,7 @@ class MeasuringSession:
     def opened(self, observer: Observer) -> Iterator[Bench]:
         """Yield a bench, whose runner raises Interrupted after a stop signal.
 
-        Raises UsageError if `keep` is set for a server, another SqlstressError if `directory` is unusable.
+        Raises UsageError for `keep` with a server, other SqlstressErrors for an unusable `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")

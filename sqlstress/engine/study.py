@@ -79,8 +79,7 @@ class Study(Protocol[B_contra]):
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted on a stop signal. Raises any other problem as SqlstressError, and only if there is
-        no result yet.
+        Raises Interrupted on a stop signal, and another SqlstressError only if there is no result yet.
         """
 
     def report(self, blank: Report) -> Report:
@@ -103,7 +102,7 @@ class StudyRequest(NamedTuple):
 ReadWords = Callable[[Sequence[str], Iterable[Option], str], dict[str, Any]]
 """Function that parses words of a command line and returns the values by option name.
 
-Arguments: the words, the options, and the source of the words for the message of a UsageError.
+Arguments: words, options, and the source of the words for error messages.
 """
 
 
@@ -145,7 +144,7 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
     """Return the text for the report on a problem that ends a measurement.
 
-    Raises Interrupted unchanged, and the problem as SqlstressError if there are no results (`nothing_yet`).
+    Raises the problem instead if it is Interrupted, or if there are no results (`nothing_yet`).
     """
     if isinstance(problem, Interrupted):
         raise problem

@@ -29,7 +29,7 @@ def summarise(
     """Return the Trial, without a verdict on its data yet.
 
     `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds from
-    `Pool.call`. Without a common start, as in a published script, they count from the processes' start.
+    `Pool.call` (from the processes' start without a common start of the load).
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -137,7 +137,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
     """Return all failed operations by kind and error, the most frequent first.
 
-    The kind and the error are empty if they were not recorded.
+    Both are empty if they were not recorded.
     """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:

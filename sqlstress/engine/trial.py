@@ -104,8 +104,8 @@ def seconds_asleep() -> float:
 class StallDetector:
     """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 
-    Call `look` several times a second: a long interval between two calls shows that nothing ran. During
-    sleep, a clock that counts sleep also moves away from a clock that does not.
+    Call `look` several times a second: a long interval between two calls shows that nothing ran. Clocks that
+    do and do not count sleep also show a sleep.
     """
 
     def __init__(
@@ -126,21 +126,20 @@ class StallDetector:
             self._longest = (self._last, now)
         self._last = now
 
-    def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
+    def seconds(self, made_progress: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest time in which nothing ran, in seconds; 0 if it is at most MIN_STALL_S.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress between two times. If they did, only
-        this process was late, which is no stall.
+        `made_progress(begin_s, end_s)` returns whether workers worked. If so, only this process was late.
         """
         begin, end = self._longest
         late_s = end - begin
-        if late_s > MIN_STALL_S and went_on(begin, end):
+        if late_s > MIN_STALL_S and made_progress(begin, end):
             late_s = 0.0
         longest = max(late_s, self._asleep() - self._slept_before)
         return longest if longest > MIN_STALL_S else 0.0
 
 
-def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
+def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
     """Return whether workers finished operations in most bins (parts) of a period.
 
     The period is in seconds of `perf_counter`. False if the period has no complete bin.
@@ -165,8 +164,8 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return the times of start and measurement, late enough for every worker to receive them.
 
-    `answer_s` is the time in which all processes answered a message. `extra_s` lengthens the warm-up; without
-    warm-up it delays the start.
+    `answer_s` is the time in which all processes answered. `extra_s` lengthens the warm-up, or else delays
+    the start.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -196,7 +195,7 @@ class RetryReason(NamedTuple):
 
     late_s: float
     """Delay of the last worker after the begin of the measurement, in seconds, or 0."""
-    still_s: float
+    stalled_s: float
     """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
     """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
@@ -213,15 +212,15 @@ class RetryReason(NamedTuple):
         times = f" {attempts} times" if attempts > 1 else ""
         stopped = f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes" if self.quota else ""
         fewer = "Lower --concurrency, or use a machine with more processors"
-        if self.still_s:
-            still = f"{self.still_s:.1f} s"
+        if self.stalled_s:
+            stalled = f"{self.stalled_s:.1f} s"
             if stopped:
-                return f"{stopped}{times} (for up to {still}): raise the quota, or lower --concurrency"
+                return f"{stopped}{times} (for up to {stalled}): raise the quota, or lower --concurrency"
             if self.crowd:
                 late = f"{self.crowd} wait too long for a processor. {fewer}"
-                return f"nothing ran for up to {still}{times}: {late}"
+                return f"nothing ran for up to {stalled}{times}: {late}"
             return (
-                f"the machine slept, or this program was stopped, while it measured{times} (for {still}): "
+                f"the machine slept, or this program was stopped, while it measured{times} (for {stalled}): "
                 "let it run undisturbed"
             )
         late = f"a worker came late to the window{times}"
@@ -235,15 +234,15 @@ CROWDED_PROCESSES_PER_CORE = 50
 
 
 def retry_reason(
-    late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
+    late_s: float, stalled_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None. `still_s` is the time in which nothing ran."""
-    if not (late_s or still_s):
+    """Return the reason to repeat a trial, or None. `stalled_s` is the time in which nothing ran."""
+    if not (late_s or stalled_s):
         return None
     cores, crowd = usable_cores(), ""
     if workers >= CROWDED_PROCESSES_PER_CORE * cores:
         crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
-    return RetryReason(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
+    return RetryReason(late_s, stalled_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
@@ -390,7 +389,7 @@ class TrialRunner:
     def discard(self, discard: Callable[[], None]) -> None:
         """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove open files. If so, later trials get a new folder; the measurement stays valid.
+        Windows does not remove open files; later trials get a new folder.
         """
         if self.keep:
             return
@@ -405,7 +404,7 @@ class TrialRunner:
     ) -> Trial:
         """Return the trial with its verdict and with measurements taken after the load.
 
-        If verification fails with an error, the trial keeps its figures and is marked as not valid.
+        An error of the verification marks the trial as not valid, but keeps its figures.
         """
         try:
             disturbance = guard.disturbance(ended)
@@ -454,13 +453,13 @@ class TrialRunner:
             window = self._window(case, pool, extra_s)
             pool.go(window)
         self.observer.phase("measuring")
-        standstill = StallDetector()
+        stall_detector = StallDetector()
         watch = CpuMonitor(our_processes(case), window.starts_ns, window.closes_ns)
         quota = QuotaMonitor(window.opens_ns, window.closes_ns)
 
         def pulse() -> None:
             self.signals.check()
-            standstill.look()
+            stall_detector.look()
             watch.pulse()
             quota.pulse()
             work.meanwhile(window, self.signals.check)
@@ -484,9 +483,9 @@ class TrialRunner:
             trial = replace(
                 trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
-        still_s = standstill.seconds(partial(went_on, window, ended))
+        stalled_s = stall_detector.seconds(partial(made_progress, window, ended))
         late_s = lateness_s(case, window, ended)
-        return trial, ended, retry_reason(late_s, still_s, case.concurrency, throttling)
+        return trial, ended, retry_reason(late_s, stalled_s, case.concurrency, throttling)
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
         """Return the times of start and measurement, late enough for all workers to receive them."""

@@ -2,8 +2,8 @@
 
 The first eight bytes of a value are a positive integer: 15 bits of salt (a number per trial, its highest bit
 set), 12 bits of worker (0 is the preload: the rows stored before the load) and 36 bits of sequence number.
-Values of more than eight bytes are blobs, padded with bytes that follow from the three numbers. All values
-differ, so SQLite cannot skip a write, and every value identifies its write.
+Longer values are blobs, padded with bytes that follow from the three numbers. All values differ, so SQLite
+cannot skip a write.
 
 The preload has one salt in all trials, so that trials can start with copies of the same files.
 """
@@ -45,7 +45,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the worker's first value as an integer; worker 0 stores rows before the load."""
+        """Return the integer to which a worker's sequence numbers are added; worker 0 fills the database."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -64,8 +64,8 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value: whether the caller uses the value. Other
-        values may be None.
+        Its arguments are the first number and a flag per value: whether it is needed. Other values may be
+        None.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:

@@ -213,7 +213,7 @@ class DiskSample(NamedTuple):
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Each of the two counters may be too large, because of overlaps or clock ticks. So the smaller one counts.
+    The smaller counter counts: overlaps or clock ticks may make one too large.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
@@ -222,8 +222,8 @@ def disk_share(first: DiskSample, last: DiskSample) -> float:
 class DiskMonitor:
     """Monitor of other programs' load on a disk, from its creation until `share`.
 
-    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` of a
-    process counts dirty memory, and a file system also writes its journal.
+    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` counts
+    dirty memory, and a file system also writes its journal.
     """
 
     def __init__(self, disk: str | None) -> None:

@@ -96,8 +96,8 @@ class Passes(Generic[K]):
     """Figures of several cases by pass (repetition), with the ratio of any two cases.
 
     All intervals are right at once with a probability of at least 1 - `error` (Bonferroni). A third of a
-    ratio's variance is pooled from all cases: the residual variance of their logarithms after the means of
-    cases and passes are removed. Two thirds come from the two cases.
+    ratio's variance is pooled from all cases: the residual variance of the logarithms without the means of
+    cases and passes. Two thirds come from the two cases.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class Passes(Generic[K]):
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
         """Return the figure of `other` divided by that of `base`; None for too few shared passes.
 
-        `error` is the probability that the interval misses the true ratio. None means an equal part of the
-        `error` of this object, so that all compared ratios are right together.
+        `error` is the probability that the interval misses the true ratio. None means a share of the object's
+        `error`, so that all compared ratios are right together.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -224,7 +224,7 @@ def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
     None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
-    interval, because the figures are not compared with those of other cases.
+    interval.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -246,15 +246,17 @@ def _exp(value: float) -> float:
 def quantile(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= `probability` < 1."""
     low, high = 0.0, 1.0
-    while within(high, degrees) < 2 * probability - 1:
+    while probability_within(high, degrees) < 2 * probability - 1:
         high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if within(middle, degrees) < 2 * probability - 1 else (low, middle)
+        low, high = (
+            (middle, high) if probability_within(middle, degrees) < 2 * probability - 1 else (low, middle)
+        )
     return high
 
 
-def within(value: float, degrees: int) -> float:
+def probability_within(value: float, degrees: int) -> float:
     """Return the probability that Student's t lies between -value and value."""
     angle = math.atan(value / math.sqrt(degrees))
     sine, square = math.sin(angle), math.cos(angle) ** 2

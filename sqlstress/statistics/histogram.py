@@ -1,11 +1,10 @@
 """Log-linear histogram of latencies, whose bin index is a truncated float.
 
 The index is the upper 16 bits of the latency in ns as an IEEE 754 single: the sign, 8 bits of exponent and 7
-of mantissa. So there are 128 bins for each power of two, each at most 0.79% wide. Reports call the bins
-"buckets".
+of mantissa. So each power of two has 128 bins, at most 0.79% wide. Reports call the bins "buckets".
 
 A `Recorder` first counts whole nanoseconds in a dict, which runs in C. A large dict is moved ("folded") into
-bins, so memory is bounded for any number of operations.
+bins, to limit memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Search for the highest rate (operations per second) that keeps a latency promise.
 
-A promise is an upper bound of latency. A window is a measurement at one rate. Its margin is at most 0 if it
-kept the promise, and grows with the latency. The limit is the rate at which half of the windows keep the
-promise. The functions depend only on the windows so far, so that tests can simulate machines.
+A window is a measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the
+latency. The limit is the rate at which half of the windows keep the promise. The functions depend only on the
+windows so far, so that tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ HALF, UP = 7, 3
 MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate to believe a surprising result.
 
-A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
-So is the result of the highest rate if no rate breaks the promise, and of the lowest if no rate keeps it.
+A result is surprising if most windows above the limit keep the promise, or most below it break it; also at
+the highest rate if no rate breaks the promise, and at the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
 """Maximum factor between the rate of a window and the dividing rate, for a window to count in the line."""
@@ -162,7 +162,7 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
     None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
-    middle = _divide(windows)
+    middle = _dividing_rate(windows)
     points = [
         (math.log(rate / middle), max(-MAX_MARGIN, min(margin, MAX_MARGIN)))
         for rate, margins in windows.items()
@@ -180,11 +180,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
 
-def _divide(windows: Windows) -> float:
+def _dividing_rate(windows: Windows) -> float:
     """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    It is the rate with the fewest windows on the wrong side: lower rates that broke the promise, or higher
-    rates that kept it.
+    It has the fewest windows on the wrong side: lower rates that broke the promise, or higher rates that kept
+    it.
     """
     rates = sorted(windows)
 
@@ -227,18 +227,18 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
             return min(contrary, key=lambda rate: len(windows[rate]))
         if high / low <= NARROW_RATIO:
             return None
-    return _nearer(seen, windows, bottom)
+    return _rate_near_limit(seen, windows, bottom)
 
 
-def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate (estimated limit, `_divide`).
+def _rate_near_limit(seen: Seen, windows: Windows, bottom: int) -> int:
+    """Return the rate of the next window, near the dividing rate (estimated limit, `_dividing_rate`).
 
     If the tried rates next to the dividing rate differ by more than two steps of LADDER, return the step
-    midway. Else, if the last window was far from the dividing rate, return the tried rate below the dividing
-    rate. Else go a step up from the last window if it kept the promise, or down if not. `bottom` is the
-    lowest index of LADDER that may be tried.
+    midway. Else, if the last window was far away, return the tried rate below the dividing rate. Else go a
+    step up from the last window if it kept the promise, or down if not. `bottom` is the lowest index of
+    LADDER to try.
     """
-    rates, middle = sorted(windows), _divide(windows)
+    rates, middle = sorted(windows), _dividing_rate(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]
     if places[1] - places[0] > 2:

@@ -18,7 +18,7 @@ class Series:
     values: tuple[int, ...]
     """Values in the order of time, or one value for each cycle of the experiment."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of its interval, in ns after the window opened; empty for cycles."""
+    """Time of each value or start of its interval, in ns after the window opened; empty for cycle values."""
     worker: int | None = None
     """Number of the worker to which the figure belongs, from 1; None for a figure of the database."""
 

@@ -35,11 +35,11 @@ from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 from sqlstress.target import stores_nothing
 
 
-def order(first: str, seed: int, pair: int) -> tuple[int, int]:
+def arm_order(first: str, seed: int, pair: int) -> tuple[int, int]:
     """Return the order in which a pair measures the arms, 0 (A) and 1 (B). Arm `first` begins pair 0.
 
-    The order of later pairs is random, from the seed, as the signed-rank test assumes. If A and B took turns,
-    a periodic effect of the machine could always meet one arm.
+    Later pairs have a random order, as the signed-rank test assumes: if A and B took turns, a periodic effect
+    of the machine could always meet one arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -113,7 +113,7 @@ class AbStudy:
         self.test, start_s = bench.learn(self.test), self.clock()
         limit_s = math.inf if self.test.max_time_s is None else self.test.max_time_s
         for pair in range(self.looks[-1].pairs):
-            arms = order(self.test.first, self.cases[0][0].seed, pair)
+            arms = arm_order(self.test.first, self.cases[0][0].seed, pair)
             for cell, arm in product(range(len(self.cases[0])), arms):
                 self._measure(bench, pair, cell, arm)
                 bench.observer.progress(
@@ -283,8 +283,8 @@ def left_out(command: str) -> frozenset[str]:
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
     """Return an arm's default values that differ in an A/B test, by option name.
 
-    `given` has the names of the options that the arm sets. With --ops, durations have no default. The values
-    are passed on explicitly, because the sqlstress of another Python may have other defaults.
+    `given` has the names of the arm's options. With --ops, durations have no default. The values are passed
+    on explicitly, because another version of sqlstress may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}

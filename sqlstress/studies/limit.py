@@ -1,6 +1,6 @@
 """Search for the highest rate of operations at which a latency promise still holds.
 
-The first rate comes from a closed loop, in which each worker runs its operations back to back. After that,
+The first rate comes from a closed loop, in which each worker runs its operations back to back. Later,
 operations are due at one rate in each window (measured time).
 """
 
@@ -49,8 +49,8 @@ TYPICAL_WINDOWS = 20
 def window_s(case: Case, closed: Trial) -> float:
     """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    The number of checkpoints follows from the commits of the closed loop: a commit writes at least one page
-    to the WAL, and SQLite makes a checkpoint after `wal_autocheckpoint` pages.
+    Their number follows from the commits of the closed loop: each writes at least one page to the WAL, and
+    SQLite checkpoints after `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
@@ -64,7 +64,7 @@ def window_s(case: Case, closed: Trial) -> float:
     return min(max(math.ceil(CHECKPOINTS_PER_WINDOW * checkpoint_s), SHORTEST_S), LONGEST_S)
 
 
-def due(promise: Promise) -> int:
+def operations_to_schedule(promise: Promise) -> int:
     """Return the number of operations to schedule per window, so that almost always enough arrive.
 
     Arrivals are random, and a minimum number of operations is needed to judge the promise.
@@ -111,7 +111,10 @@ class LimitStudy:
 
     def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
         """Measure windows at different rates until the search ends."""
-        usual_s, needed = self._duration_s or window_s(self.case, closed), due(self.search.promise)
+        usual_s, needed = (
+            self._duration_s or window_s(self.case, closed),
+            operations_to_schedule(self.search.promise),
+        )
         most_s, inconclusive = max(MAX_WINDOW_S, usual_s), 0
         first, lowest = max(1, int(FIRST_RATE_SHARE * closed.tps)), max(1, math.ceil(needed / most_s))
         while (rate := next_rate(self._margins, first, lowest)) is not None:

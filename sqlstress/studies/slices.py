@@ -48,7 +48,7 @@ sys.exit(main())
 """Program that runs sqlstress, and stops it as SIGTERM does when its standard input is closed.
 
 The signal repeats, because it has no effect before sqlstress has installed its handlers. Workers read the
-null device: on Windows no process can start while another process reads from the same pipe.
+null device: on Windows no process can start while another reads from the same pipe.
 """
 
 
@@ -103,7 +103,7 @@ class Python:
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
         """Run sqlstress with the interpreter and return the report.
 
-        `check` is called often, and may raise Interrupted. `omissions` names the measurements to omit.
+        `check` may raise Interrupted. `omissions` names the measurements to omit.
         """
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
@@ -171,7 +171,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts of two pairs. A salt is a number that changes the random draws.
+"""Distance between the salts (numbers that change the random draws) of two pairs.
 
 Larger than the number of attempts at a trial, because each attempt has its own salt.
 """
@@ -219,9 +219,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices (single trials) by the Python interpreters of the arms.
 
-    Slices omit the costs of a sync and of our code, which the test of the interpreter has measured. Only the
-    first slice of a case rehearses the user's work on a copy. Later slices get the observations of this
-    rehearsal.
+    Slices omit the costs of a sync and of our code, known from the test of the interpreter. Only the first
+    slice of a case rehearses the user's work on a copy; later slices get its observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:

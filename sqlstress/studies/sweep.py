@@ -61,8 +61,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
     The first pass has the given order of cases, the second the reverse order, and later passes a random
-    order: with reversals only, a periodic effect could always meet the same case. In experiments that imitate
-    a published script, all cases use the same files, so all trials of a case come before the next case.
+    order: with reversals only, a periodic effect could always meet the same case. If an experiment imitates a
+    published script, all trials of a case come first, because all cases use the same files.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -77,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return an additional, longer trial of the largest case, which shows long waits, as a list.
+    """Return an additional, longer trial of the largest case as a list; empty if not needed.
 
-    The list is empty if the usual trials show all waits.
+    It shows waits that are too long for the usual trials.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -104,8 +104,7 @@ def expected_trial_s(case: Case) -> float:
 class SweepProgress(Observer):
     """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
 
-    Progress is the elapsed time as a share of the expected duration. The durations of finished trials correct
-    the expectation.
+    Progress is the elapsed time as a share of the expected duration, which finished trials correct.
     """
 
     def __init__(
@@ -207,8 +206,7 @@ def _confirmed_sync(
 ) -> tuple[SyncCost | None, SyncCost | None]:
     """Measure the cost of a sync after the sweep; return one or two new samples, else None.
 
-    A second sample is taken if the cost differs much from `before` and `again`, the samples from before the
-    sweep.
+    The second is taken if the cost differs much from `before` and `again`, measured before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -248,8 +246,8 @@ class Sweep:
     def steps(self, bench: Bench) -> Steps:
         """Run at most one trial per step until all cases are measured, or one has wrong data.
 
-        Raise an error that occurs before any trial has a result, because it affects all cases. A failed
-        worker ends only its own case.
+        Raise an error that occurs before any result, because it affects all cases. A failed worker ends only
+        its own case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # The environment lists no library of a target that stores no data, and so never syncs.
@@ -332,7 +330,7 @@ def _with_trial_error(run: Run) -> Run:
 def study_of_plan(
     plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], MeasuringSession]:
-    """Return the study of a plan (a sweep, unless its experiment has another), and the session to run it."""
+    """Return the study of a plan (usually a sweep) and the session in which it runs."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
@@ -345,13 +343,13 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time that saving took. Large reports take longer."""
+"""Minimum pause after saving, as a multiple of the time that saving took, for large reports."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a bench, run a study with it and return the report. Raises SqlstressError without any result."""
+    """Open a session, run a study and return the report. Raises SqlstressError without any result."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 

@@ -267,7 +267,7 @@ class _Server:
             pid = -(error.errno or 1)
         if pid == 0:
             os.close(status)
-            self._become(task, inherited)
+            self._run_task(task, inherited)
         with suppress(BrokenPipeError):
             forkserver.write_signed(status, pid)
         for descriptor in (task, *inherited):
@@ -277,7 +277,7 @@ class _Server:
         else:
             os.close(status)
 
-    def _become(self, task: int, inherited: Sequence[int]) -> NoReturn:
+    def _run_task(self, task: int, inherited: Sequence[int]) -> NoReturn:
         """Run the task in the forked process, without the server's descriptors and signal handlers."""
         code = 1
         try:

@@ -1,7 +1,6 @@
 """The databases under test, such as SQLite and PostgreSQL, with one package each.
 
-A target is a kind of database. It has drivers (Python bindings) and places: a place is one process's access
-to the data of a case (a set of options).
+A target is a kind of database. A place is one process's access to the data of a case (a set of options).
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return this process's access to the data of a case, without opening a file or connection yet.
+    """Return this process's access to the data of a case, without opening anything yet.
 
-    `where` is the folder for the case's files. A server's target derives a schema name from its path.
+    `where` is the folder for the case's files; a server's schema is named after it.
     """
     return target_of(case.driver).open_place(case, where)
 
@@ -79,7 +78,7 @@ def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> I
     """Start a long database task in a thread. Yield a function that waits for the task's result.
 
     The function calls `pulse` while it waits. The end of the block interrupts the task. The main thread stays
-    free to handle signals. Raises EnvironmentFailure if no thread can start.
+    free to handle signals. Raises EnvironmentFailure.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.target import NOTHING_STORED
-from sqlstress.targets.native import NativeStore, extension, lacking, require_native
+from sqlstress.targets.native import NativeStore, extension, require_native, unavailable_reason
 from sqlstress.targets.place import Place, Target
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class DryTarget(Target):
         return f"{NOTHING_STORED}: the harness's own ceiling"
 
     def lacks_native(self, driver: str) -> str | None:
-        return lacking(extension)
+        return unavailable_reason(extension)
 
     def untold(self, driver: str) -> str:
         return f"the {driver} driver stores nothing"

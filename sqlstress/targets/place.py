@@ -1,8 +1,8 @@
 """The interface between sqlstress and a database under test: `Target` and `Place`.
 
 A target is a kind of database. A place is one process's access to the data of one case (a set of options). A
-bucket is a part of the data: a database file or, on a server, a group of tables. A `pulse` is a function to
-call often, which may raise Interrupted.
+bucket is a part of the data: a database file or a group of tables. A `pulse` is a function to call often,
+which may raise Interrupted.
 
 If an answer is unknown, a target returns None or an empty result, never a guess. Code that needs a feature of
 one target, such as SQLite's WAL, imports the target's package.
@@ -39,9 +39,9 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder for a temporary server, which is removed with all of its content."""
+"""Name of the subfolder for a temporary server. It is removed with its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of the subfolders for a user program's files and notes, which are removed with all content."""
+"""Names of the subfolders for a user program's files and notes, removed with their content."""
 
 Definition = tuple[Any, ...]
 """A table, index or other object of a schema: (name, SQL)."""
@@ -59,9 +59,9 @@ def check_schemas(
     created: Sequence[Definition],
     present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Check that every schema has exactly the definitions `created`.
+    """Check that every schema has exactly the definitions `created`; return the result of `counter`.
 
-    `counter` is new. `present` yields (name of the schema for messages, its definitions).
+    `present` yields (name of the schema for messages, its definitions).
     """
     for name, definitions in present:
         counter.checked += len(created)
@@ -161,7 +161,7 @@ class Snapshot(Protocol):
 
 
 class Place(Protocol):
-    """One process's access to the data of one case. The process is the parent or a worker."""
+    """One process's access to the data of one case, in the parent or a worker."""
 
     case: Case
     where: Path
@@ -178,15 +178,15 @@ class Place(Protocol):
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
         """Start to record this process's time in the shared memory `trace`, before connecting.
 
-        `process` is 1 for the first worker; additional processes are numbered after the workers. Return None
-        if the target cannot record time. Raises EnvironmentFailure.
+        `process` is 1 for the first worker; additional processes follow the workers. Return None if the
+        target cannot record time. Raises EnvironmentFailure.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
         """Make this process pause inside the database's code. Call it before connecting.
 
-        `schedule` is in the target's format. Raises EnvironmentFailure if the target has no pauses.
+        Raises EnvironmentFailure if the target has no pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
@@ -235,8 +235,8 @@ class Place(Protocol):
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
         """Check the key-value data in C during the block. Yield a function that waits for the result.
 
-        The function returns the number of rows. If a row is wrong or C cannot check, it returns None, and the
-        caller must check the rows in Python. `plan` has the parameters for the C code.
+        The result is the number of rows; None if a row is wrong or C cannot check. After None, check the rows
+        in Python. `plan` has the parameters for the C code.
         """
         return nullcontext(lambda: None)
 
@@ -295,7 +295,7 @@ class SqlPlace(Place, Protocol):
         """Connect for reads while no worker runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Yield a connection that creates the data, and prepare the data for the load afterwards.
+        """Yield a connection to create the data; prepare the data for the load at the end of the block.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -310,7 +310,7 @@ class Target(Protocol):
     """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return this process's access to the data of a case, without opening a file or connection yet."""
+        """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
         """Return the case, perhaps with changed options. `anyway` allows a server on another machine.
@@ -368,7 +368,7 @@ class Target(Protocol):
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of the driver and its database, as text; do not start a server.
 
-        `address` is the address of a server. Raises UsageError or EnvironmentFailure if a part is missing.
+        Raises UsageError or EnvironmentFailure if a part is missing.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:

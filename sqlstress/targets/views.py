@@ -64,10 +64,7 @@ class WaitingConnections(Connections, Protocol):
 
 
 class Store(WaitingConnections, Protocol):
-    """A worker's key-value store: a function per bucket for each kind of operation.
-
-    Each call of a function is one transaction.
-    """
+    """A worker's key-value store: a function per bucket for each kind of operation (a transaction)."""
 
     gets: list[Operation]
     """Functions (key,) → value; None if the key does not exist."""
@@ -87,8 +84,8 @@ class TableView(Protocol):
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
         """Create every bucket again, with its rows from `buckets` and its counters.
 
-        Raises UsageError or EnvironmentFailure if a setting has no effect. Connections may stay open until
-        `release`.
+        Connections may stay open until `release`. Raises UsageError or EnvironmentFailure if a setting has no
+        effect.
         """
 
     def create(self, pulse: Pulse) -> None:

@@ -1,6 +1,6 @@
 """The native loop: a C extension that runs kv's timed loop with a driver's SQLite library.
 
-A plan is a dictionary of all parameters of the C code. The header loop.h describes the C files.
+A plan is a dictionary of all parameters of the C code.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def extension() -> ModuleType:
     return native
 
 
-def lacking(reach: Callable[[], object]) -> str | None:
+def unavailable_reason(reach: Callable[[], object]) -> str | None:
     """Call `reach`; return the text of a NativeUnavailable error, or None if there was no error."""
     try:
         reach()
@@ -99,8 +99,8 @@ class NativeStore:
     ) -> None:
         """Prepare a loop on the connections of `view`, whose addresses are in `plan`.
 
-        `explained` makes a sentence from SQLite's result code and message. `histories` has, for each
-        statement of the plan, the statements before it in its transaction. Raises NativeUnavailable.
+        `explained` makes a sentence from SQLite's result code and message. `histories` has the earlier
+        statements of the transaction, for each statement of the plan. Raises NativeUnavailable.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -110,7 +110,7 @@ class NativeStore:
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run the loop with a plan of kv's worker; return the results by name.
 
-        Raises EnvironmentFailure if an error, or too many failed writes in a row, stopped the loop.
+        Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

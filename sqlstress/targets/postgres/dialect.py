@@ -24,7 +24,7 @@ PREFIX = "sqlstress_"
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if they are not installed.
+    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if not installed.
 
     The package's Python functions are not used: for root, they add a user and open folders to all users.
     """
@@ -70,10 +70,7 @@ BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
 """Error codes for a parameter whose type is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
-"""Prefixes of error codes for failures of the server rather than of the statement.
-
-They are: connection, resources, operator intervention, system.
-"""
+"""Prefixes of error codes for failures of the server rather than of the statement."""
 
 
 def error_text(error: BaseException) -> str | None:

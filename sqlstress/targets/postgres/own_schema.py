@@ -1,7 +1,6 @@
 """Schemas of sqlstress on a server: create them, and drop them after use.
 
-The next run on a server drops the schema of a killed run: a schema with our prefix and comment, whose
-advisory lock no session holds.
+The next run drops the schema of a killed run, whose advisory lock no session holds.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class SqliteTarget(Target):
     DESCRIPTORS = 6
     """Maximum number of file descriptors that the parent needs per database file.
 
-    Its idle connection opens the database, WAL and wal-index, and the connection of the checks opens two
-    files. SQLite may keep the database open for an earlier connection.
+    The idle connection opens three files, and the connection of the checks opens two. SQLite may keep the
+    database open for an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
@@ -72,9 +72,9 @@ class SqliteTarget(Target):
         return self.lacks_native(driver)
 
     def unseen(self) -> str | None:
-        from sqlstress.targets.sqlite.lock_holders import lacking
+        from sqlstress.targets.sqlite.lock_holders import unavailable_reason
 
-        return lacking()
+        return unavailable_reason()
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         binding, library = load_driver(driver).versions()

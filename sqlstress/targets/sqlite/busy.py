@@ -53,10 +53,7 @@ class Refusals:
         waits.append(waited_s)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
-        """Yield ((statement, in a transaction?), (result code, count, latest waits, longest wait)).
-
-        Waits are in seconds.
-        """
+        """Yield ((statement, in a transaction?), (result code, count, latest waits in s, longest wait))."""
         for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
             yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
 
@@ -78,7 +75,7 @@ class BusyRetries:
         self.refused: tuple[str, bool] | None = None
         """(Statement that failed last, in a transaction?); None if unknown.
 
-        An operation sets this pair when it fails, before the transaction is rolled back.
+        Set it before the transaction is rolled back.
         """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
@@ -93,7 +90,7 @@ class BusyRetries:
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
-    def again(self, attempt: int, begun: float) -> bool:
+    def sleep_before_retry(self, attempt: int, begun: float) -> bool:
         """Sleep after an attempt and return True, or return False if the timeout has passed."""
         if self._clock() - begun >= self._timeout_s:
             return False
@@ -114,7 +111,7 @@ class BusyRetries:
     ) -> Callable[[Any], Any]:
         """Return an operation that repeats `call` while SQLite answers BUSY, until the timeout.
 
-        `result_code` returns SQLite's code of an exception. `recover` rolls back a failed attempt.
+        `recover` rolls back a failed attempt.
         """
 
         def attempt_until_done(params: Any) -> Any:
@@ -127,7 +124,7 @@ class BusyRetries:
                     code = result_code(error)
                     self._record(code, attempt_begun)
                     recover()
-                    if not is_busy(code) or not self.again(attempt, begun):
+                    if not is_busy(code) or not self.sleep_before_retry(attempt, begun):
                         raise
                     self.count(code)
                     attempt += 1

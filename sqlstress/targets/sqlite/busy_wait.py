@@ -28,7 +28,7 @@ _TIMEOUT_MS = 3000
 def measure_wait(driver: str, folder: Path) -> float:
     """Return the time that a writer waited for a lock that was held for HELD_S, in seconds.
 
-    The database in `folder` is created for this measurement, and removed.
+    Uses a temporary database in `folder`.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:

@@ -14,7 +14,13 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.sqlite_codes import explained, is_busy
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import watched
-from sqlstress.targets.native import NativeStore, NativeUnavailable, extension, lacking, require_native
+from sqlstress.targets.native import (
+    NativeStore,
+    NativeUnavailable,
+    extension,
+    require_native,
+    unavailable_reason,
+)
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.sqlite.busy import worker_waiting
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
@@ -211,7 +217,7 @@ class Handle(NamedTuple):
 @cache
 def native_unavailable(driver: str) -> str | None:
     """Return the reason why the driver has no native loop on this system; None if there is a loop."""
-    return lacking(lambda: driver_handle(driver))
+    return unavailable_reason(lambda: driver_handle(driver))
 
 
 def driver_handle(driver: str) -> Handle:
@@ -329,8 +335,7 @@ def check_in_parallel(
 ) -> Iterator[Callable[[], int | None]]:
     """Check all rows in C during the block. Yield a function that waits for the result.
 
-    The function returns the number of rows, or None if a row is wrong or C cannot check. `plan` has the
-    parameters for the C code.
+    The result is the number of rows, or None if a row is wrong or C cannot check.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -346,7 +351,7 @@ def check_in_parallel(
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
     """Connect to all files; return handles, or None if the C extension cannot use the connections.
 
-    Add each connection to `connections`, so that the caller can close all even after an error.
+    Add each connection to `connections`, for the caller to close.
     """
     driver = load_driver(case.driver)
 

@@ -1,7 +1,7 @@
 """Copies of a case's prepared files for later trials: copying is much faster than filling.
 
-A copy has the databases in memory. The WAL files stay on the disk, without valid frames: before SQLite
-deletes them, `files.spare_wals` gives them a second name. So all trials start with equal files.
+A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`), so
+that all trials start with equal files.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options of the load. Cases with an equal result can use one copy."""
+    """Return the case without the options of the load, as the key of a copy of its files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
-def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
+def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
     """Copy a case's files into `copies` and return the copy; None if they are larger than MOST.
 
-    Remove the oldest copies to make room. Each WAL must have no valid frame, because only its size is stored.
+    Remove the oldest copies to make room. Each WAL must have no valid frame: only its size is stored.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -105,7 +105,7 @@ def _sync(path: Path) -> None:
 def _reuse(path: Path, size: int) -> bool:
     """Rename the spare file (the last trial's WAL) to be the WAL, and invalidate its frames.
 
-    Return False if this fails, if the spare file has another size, or if another hard link to it exists.
+    Return False if this fails, or if the file has another size or a further hard link.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -47,8 +47,8 @@ def remove(paths: Iterable[Path]) -> None:
 def opened(case: Case, path: Path) -> Iterator[Connection]:
     """Open a database file with the case's driver and busy timeout, and default settings.
 
-    Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
-    lock. Other errors of SQLite are raised as they are.
+    Raises EnvironmentFailure for a lack of resources, such as disk space, and for another program's lock.
+    Other errors of SQLite are raised unchanged.
     """
     driver = load_driver(case.driver)
     try:
@@ -158,8 +158,7 @@ class SqliteTable:
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
         """Fill the files, or restore them from an earlier trial's copy. `buckets` has each file's rows.
 
-        An idle connection to each file stays open until `release`, because SQLite deletes the WAL when the
-        last connection closes.
+        An idle connection per file stays open until `release`, so that SQLite does not delete the WAL.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -180,7 +179,7 @@ class SqliteTable:
             if self._is_wal:
                 _checkpoint(self._idle[-1])
             pulse()
-        if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
+        if by_layout is not None and (new_copy := copies.add_copy(by_layout, self._case, paths)):
             self.stays = True
             self.release()
             # The files are restored so that the first trial starts in the same way as later trials.
@@ -197,7 +196,7 @@ class SqliteTable:
     def settle(self) -> None:
         """Checkpoint the WALs for the checks, without a sync.
 
-        The idle connections stay open, so that the connections of the checks do not create and delete a WAL.
+        The idle connections stay open, so that the checks do not create and delete a WAL.
         """
         for idle in self._idle:
             with suppress(Exception):  # The library may raise any error; the checks report its cause.
@@ -274,8 +273,8 @@ class SqliteTable:
     def _grow_wal(self, path: Path, connection: Connection) -> None:
         """Extend the WAL to the size at which SQLite checkpoints and restarts it.
 
-        For the workers, extending the WAL would cost several times more than overwriting it. SQLite ignores
-        all bytes after the last valid frame.
+        For the workers, extending would cost several times more than overwriting. SQLite ignores all bytes
+        after the last valid frame.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames

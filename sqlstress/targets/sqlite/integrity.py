@@ -38,7 +38,7 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If the pragma fails, its error is the last problem.
+    An error of the pragma is the last problem.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:

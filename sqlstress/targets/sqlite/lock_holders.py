@@ -4,8 +4,8 @@ SQLite locks byte ranges: of the wal-index (-shm) in WAL mode, else of the datab
 fcntl(F_GETLK) returns one process that holds a lock, but never the calling process. On Linux, /proc/locks
 lists all processes that share a lock.
 
-On POSIX a process that closes a database file drops the locks of its own connections to the file. So use this
-module in a process without connections, such as `sqlstress watch`.
+Use this module in a process without connections, such as `sqlstress watch`: on POSIX, closing a database file
+drops the locks of the process's own connections.
 
 Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
 """
@@ -39,7 +39,7 @@ WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "m
 """States of a database at one moment.
 
 WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index: no process has the file open, except
-perhaps one in exclusive mode. ROLLBACK: a mode with a rollback journal. EMPTY: a file of 0 bytes.
+perhaps one in exclusive mode. ROLLBACK: a rollback journal. EMPTY: 0 bytes.
 """
 WRITE, EXCLUSIVE, PENDING = "write", "exclusive", "pending"
 READ, CHECKPOINT, RECOVERY = "read", "checkpoint", "recovery"
@@ -89,7 +89,7 @@ class LockSample(NamedTuple):
     """Number of different files seen at the path so far."""
 
 
-def lacking() -> str | None:
+def unavailable_reason() -> str | None:
     """Return the reason why this system does not report lock holders; None if it reports them."""
     if sys.platform in ("linux", "darwin"):
         return None
@@ -166,7 +166,7 @@ class LockedFile:
 
     def __init__(self, path: Path) -> None:
         """Raise UsageError if the file is no database, EnvironmentFailure if it is unreadable."""
-        if lack := lacking():
+        if lack := unavailable_reason():
             raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
         # SQLite puts the wal-index next to the file itself, not next to a symbolic link to the file.
@@ -368,8 +368,8 @@ class HoldTracker:
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
         """Add a sample in which the lock was held; `before_s` is the begin of the previous sample.
 
-        `changes` is the counter of commits, or None if unknown. If the counter has changed since the previous
-        sample, the lock was released in between.
+        `changes` is the counter of commits, or None if unknown. If it has changed since the previous sample,
+        the lock was released in between.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:

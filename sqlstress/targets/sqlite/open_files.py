@@ -1,9 +1,9 @@
 """Processes that have a database file open, and the WAL that each of them uses.
 
-Locks do not show a connection without a transaction, nor a connection whose WAL was deleted. Linux lists the
+Locks show neither a connection without a transaction nor a connection whose WAL was deleted. Linux lists the
 open files of each process, also deleted files, in /proc/PID/fd.
 
-This module opens no file, because on POSIX a process that closes a file drops its locks on the file.
+This module opens no file: on POSIX, closing a file drops the process's locks on it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class OpenFile(NamedTuple):
     def is_written_when_deleted(self) -> bool:
         """Whether the file is deleted and was written during or after its deletion.
 
-        A deletion sets only the time of the last change of the status. A write sets both times.
+        A deletion sets only the ctime. A write also sets the mtime.
         """
         return self.is_deleted and self.status.st_mtime_ns >= self.status.st_ctime_ns
 
@@ -153,8 +153,8 @@ def _opener(
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     """Return the number of a file's hard links (0 if missing), and whether it is a mount point.
 
-    In both cases the file may have several names. SQLite keeps a separate WAL next to each name, so processes
-    that use different names do not see each other's commits.
+    In both cases the file may have several names, each with its own WAL, so that processes do not see each
+    other's commits.
     """
     try:
         links = database.stat().st_nlink

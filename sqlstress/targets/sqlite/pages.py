@@ -1,6 +1,6 @@
 """The b-tree pages of a database file, read without SQLite, to measure the space of b-trees.
 
-This replaces the table dbstat for SQLite libraries that lack it. The content of a WAL is not read.
+For SQLite libraries without the table dbstat. The content of a WAL is not read.
 
 Never read a file in a process that has a connection to it: closing the file here would drop the connection's
 POSIX locks.
@@ -217,7 +217,7 @@ def _max_local(usable: int, keyed: bool) -> int:
 def local_bytes(size: int, usable: int, keyed: bool) -> int:
     """Return the size of the part of a record outside overflow pages, in bytes.
 
-    `size` is the size of the whole record, `usable` that of the usable part of a page.
+    `size` is the size of the record, `usable` that of the usable part of a page, in bytes.
     """
     max_local = _max_local(usable, keyed)
     if size <= max_local:

@@ -1,8 +1,7 @@
 """Access to the VFS shim: C code that wraps SQLite's interface to files (VFS).
 
-The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period in
-which one process did, held or waited for one thing. A ring is a memory area in which new spans overwrite old
-spans.
+The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period of one
+activity of a process. A ring is a memory area in which new spans overwrite old spans.
 """
 
 from __future__ import annotations
@@ -149,7 +148,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
     `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. The
-    logarithms of the lengths of pauses are distributed uniformly.
+    lengths are log-uniform.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

@@ -50,7 +50,7 @@ class WalObserver:
     def end(self) -> None:
         """Close the wal-index after the load if it was deleted, so that it takes no space.
 
-        On Windows always close it, because an open file cannot be deleted.
+        On Windows always close it: an open file cannot be deleted.
         """
         identity = None
         with suppress(OSError):

@@ -3,8 +3,8 @@
 The wal-index (suffix -shm) has the number of valid frames of a WAL. The size of the WAL does not show this
 number, because SQLite overwrites the WAL after a checkpoint.
 
-On POSIX a process that closes a database's file drops the locks of its own connections. So a process with
-connections may use only OpenIndex of this module.
+A process with connections may use only OpenIndex of this module: on POSIX, closing a database's file drops
+the locks of the process's connections.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -57,7 +57,7 @@ class WalIndex(NamedTuple):
 def read(database: Path) -> WalIndex | None:
     """Return the state of the WAL; None if the wal-index is missing, or keeps changing.
 
-    Call it only in a process without a connection to the database, because it closes the wal-index.
+    Closes the wal-index, so call it only in a process without a connection to the database.
     """
     try:
         with closing(OpenIndex(database)) as index:
@@ -98,8 +98,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open. Checksums are ignored, because the dead process may have
-    written only a part of the header.
+    Call it while no process has the wal-index open. Checksums are ignored: the dead process may have written
+    a part of the header.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:

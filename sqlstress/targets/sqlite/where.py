@@ -1,6 +1,6 @@
 """Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
 
-A span is a period in which one process did, held or waited for one thing.
+A span is a period of one activity of a process, such as a wait for a lock.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Timeline:
         self._begins = [span.begin for span in self.all]
         self._ends = [span.end for span in self.all]
 
-    def over(self, begin: int, end: int) -> list[Span]:
+    def overlapping(self, begin: int, end: int) -> list[Span]:
         """Return the spans that overlap an interval, clipped to the interval."""
         spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
         return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
@@ -107,22 +107,21 @@ class TrialSpans:
         """Return the waits of a process that lie within an interval."""
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
-    def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
+    def activities(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
         """Return a process's syncs or checkpoints (`kind`), clipped to an interval."""
         row = self._rows[kind, 0].get(process)
-        return row.over(begin, end) if row else []
+        return row.overlapping(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
         """Yield the periods in which other processes held the lock during a wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
-                yield from row.over(wait.begin, wait.end)
+                yield from row.overlapping(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the parts of a wait in which other processes held the lock, with their activities.
 
-        If several readers held the lock at once, each reader has its own part. A sync in a checkpoint counts
-        as checkpoint.
+        Several readers at once have a part each. A sync in a checkpoint counts as checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
@@ -134,7 +133,7 @@ class TrialSpans:
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
-                for span in self.doing(process, kind, begin, end)
+                for span in self.activities(process, kind, begin, end)
             ]
             for from_, _, to, activity in sorted(activities):
                 if to <= covered_to:
@@ -204,11 +203,11 @@ def _add_causes(
         held_ns += covered_ns(blocked)
         for stretch in blocked:
             holders[stretch.process, stretch.what] += stretch.end - stretch.begin
-    checkpoint_ns = sum(span.ns for span in seen.doing(process, recording.CHECKPOINT, begin, end))
+    checkpoint_ns = sum(span.ns for span in seen.activities(process, recording.CHECKPOINT, begin, end))
     sync_ns = sum(
         span.ns
-        for span in seen.doing(process, recording.SYNC, begin, end)
-        if not seen.doing(process, recording.CHECKPOINT, span.begin, span.end)
+        for span in seen.activities(process, recording.SYNC, begin, end)
+        if not seen.activities(process, recording.CHECKPOINT, span.begin, span.end)
     )
     own_ns = max(0, end - begin - waited_ns - checkpoint_ns - sync_ns)
     parts.update(
@@ -243,7 +242,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
         # Process 0 does not exist, so its wait is blocked by every process that held the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
-        for span in seen.doing(number, recording.CHECKPOINT, begin, end):
+        for span in seen.activities(number, recording.CHECKPOINT, begin, end):
             yield Blocked(number, CHECKPOINT, span.begin, span.end)
 
 
@@ -271,8 +270,7 @@ _SAMPLED = {
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
     """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
 
-    `words` is the shared memory of all `processes` processes: the workers, then additional processes, which
-    may also hold locks.
+    `words` is the shared memory of `processes` processes: workers, then additional processes.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -310,8 +308,8 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     """Return the time that a worker spent on each cause during the measurement, in ns.
 
-    The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`,
-    from 0 to 1, is the share of the waits for locks in which another process held the lock.
+    The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`
+    (0 to 1) is the part of the waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -319,7 +317,7 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     harness = min(harness_ns, left)
     parts |= {_INSIDE: left - harness, HARNESS: harness}
     if area[recording.PROCESSOR] >= 0:
-        parts = _without_processor(area, parts)
+        parts = _split_off_processor_waits(area, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
     held = round(wait * held_share)
     sqlite = min(area[recording.STATEMENTS_NS] * recording.STATEMENTS_PER_SAMPLE, inside)
@@ -327,11 +325,11 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     return {name: parts[name] for name in TIME_PARTS if name in parts}
 
 
-def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
+def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
     """Move the time spent waiting for a processor out of each part, into a part of its own.
 
-    For parts in which the process may sleep (_SAMPLED), samples show this time. The rest of this time is
-    taken from the other parts, in proportion to their lengths.
+    Samples show this time for parts in which the process may sleep (_SAMPLED). The rest of this time is taken
+    from the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -360,10 +358,9 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that was not over at the end of the measurement, in ns.
+    """Return the longest wait that was not over at the end of the measurement, in ns; 0 without such a wait.
 
-    The part after the measurement does not count, because the wait of a worker that died has no end. 0 if
-    there is no such wait.
+    Only the time until the end counts, because the wait of a worker that died has no end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)
