@@ -262,7 +262,7 @@ def run_unacknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; keep the stamps in this process.
 
-    This is faster than shared memory, but a killed worker loses its stamps.
+    Faster than shared memory, but a killed worker loses its stamps.
     """
     results: list[Any] = []
     ends: list[int] = []

@@ -1,7 +1,7 @@
 """The open loop: operations are due at a fixed rate, even if earlier operations are not done.
 
 Latency counts from the due time, so that a pause of the database shows in every operation due during the
-pause. In a closed loop it shows in one operation per process.
+pause. In a closed loop the pause shows in one operation per process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 class DueSleeper:
     """Sleeper that wakes up shortly before a given time, and polls the clock until this time.
 
-    The margin adapts to the system's delay. It is short, because polling takes processor time.
+    The margin adapts to the system's delay. A short margin takes little processor time for polling.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:

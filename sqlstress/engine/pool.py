@@ -328,8 +328,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some may not be installed. A repeated published script gets no fork server, because its time includes the
-    start of processes.
+    Some modules may not be installed. A repeated published script gets no fork server, because the script's
+    time includes the start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -346,7 +346,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time is unknown.
 
-    It is unknown for the user's server on this machine, which has other clients, too.
+    The time is unknown for the user's server on this machine, which has other clients, too.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -366,9 +366,9 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number. They sleep until a trial takes them, or until the `with` block ends.
+    """Idle workers, by number, which sleep until a trial takes them, or until the `with` block ends.
 
-    They keep shared arrays and process-wide settings, so they serve only trials with equal settings.
+    Idle workers keep shared arrays and process-wide settings, so trials must have equal settings.
     """
 
     def __init__(self) -> None:

@@ -137,7 +137,7 @@ class Outcome(NamedTuple):
 
 
 class Companion(Protocol):
-    """An additional process of a trial, whose operations are not counted. It connects when it is created."""
+    """An additional process of a trial, whose operations are not counted. Creating it connects it."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
         """Work until `ended` returns true; return the values recorded in `window`, the measured time."""

@@ -34,7 +34,7 @@ class Bench:
     report: Report
     """Report without results: only time, command and environment."""
     runner: TrialRunner
-    """Runner of trials in the session's folder; it stops on a signal and informs the observer."""
+    """Runner of trials in the session's folder, which stops on a signal and informs the observer."""
 
 
 class MeasuringSession:

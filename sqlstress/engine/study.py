@@ -94,7 +94,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure; it measures the first case first."""
+    """Cases that the study may measure, starting with the first case."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 

@@ -137,7 +137,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
     """Return all failed operations by kind and error, the most frequent first.
 
-    Both are empty if they were not recorded.
+    A kind or error that was not recorded is empty.
     """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
@@ -152,7 +152,7 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Merge pairs (histogram, maximum in ns)."""
+    """Return a Latency merged from pairs (histogram, maximum in ns)."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 

@@ -64,7 +64,7 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value: whether it is needed. Other values may be
+        Arguments: the first number, and a flag per value: whether the value is needed. Other values may be
         None.
         """
         base, make = self.base(worker), self.maker(worker)

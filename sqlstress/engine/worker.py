@@ -1,8 +1,8 @@
 """A worker process: start, connect when called, wait for the common start, run the load, report.
 
-A companion is an additional process of a trial, such as a reader. It starts and ends like a worker, but its
-operations are not counted. Both import as little as possible. They open database files only through SQLite:
-closing a file would drop the process's POSIX locks on it.
+A companion is an additional process of a trial, such as a reader, whose operations are not counted. Workers
+and companions import as little as possible. They open database files only through SQLite: closing a file
+would drop the process's POSIX locks on it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
 """Time before the common start, in ns, at which a worker ends its inexact sleep and polls the clock."""
 
 READY_CALL = "are you there?"
-"""Message that a process answers with Ready. The first such message also means that the data exists."""
+"""Message that a process answers with Ready. The first READY_CALL also means that the data exists."""
 
 
 class Job(NamedTuple):

@@ -22,7 +22,7 @@ def fingerprint(
     sync_budget_ns: int = sync_cost.BUDGET_NS,
     waiting: Sequence[str] = (),
 ) -> Environment:
-    """Return the environment of databases in `folder`. It takes about 0.3 s on a common disk.
+    """Return the environment of databases in `folder`, after about 0.3 s on a common disk.
 
     `not_native` has reasons why a load that suits the C loop runs in Python. `sync_budget_ns` limits the time
     for samples of a sync. The wait for a lock is timed for each driver in `waiting`, in 0.05 s, or up to 3 s

@@ -213,7 +213,7 @@ class DiskSample(NamedTuple):
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    The smaller counter counts: overlaps or clock ticks may make one too large.
+    Overlaps or clock ticks can make either counter too large, so the smaller counter is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))

@@ -24,7 +24,7 @@ class Line(NamedTuple):
     """Value of y at `x_mean`."""
     slope: float
     height_error: float
-    """Standard errors of height and slope. They are independent, because x is relative to its mean."""
+    """Standard errors of height and slope, which are independent, because x is relative to its mean."""
     slope_error: float
     degrees: int
     """Degrees of freedom: the number of points minus 2."""
@@ -183,8 +183,8 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 def _dividing_rate(windows: Windows) -> float:
     """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    It has the fewest windows on the wrong side: lower rates that broke the promise, or higher rates that kept
-    it.
+    The dividing rate has the fewest windows on the wrong side: lower rates that broke the promise, or higher
+    rates that kept it.
     """
     rates = sorted(windows)
 

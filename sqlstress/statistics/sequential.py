@@ -122,8 +122,7 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 def cell_alpha(cells: int, alpha: float) -> float:
     """Return the error rate of each test that can fail an A/B test at an interim test.
 
-    There is a test for each of the `cells` cases, and a test for the mean of all cases. They share the error
-    rate `alpha`.
+    Each of the `cells` cases has a test, and so has the mean of all cases. All share the error rate `alpha`.
     """
     return alpha if cells == 1 else alpha / (cells + 1)
 

@@ -214,7 +214,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Defaults and help of options that differ in an A/B test, where a slice is a single trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options that an A/B test does not support: it repeats slices of A and B itself."""
+"""Options that an A/B test does not support, because it repeats slices (trials) of A and B itself."""
 
 
 @dataclass(frozen=True, slots=True)

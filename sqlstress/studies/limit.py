@@ -49,8 +49,8 @@ TYPICAL_WINDOWS = 20
 def window_s(case: Case, closed: Trial) -> float:
     """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    Their number follows from the commits of the closed loop: each writes at least one page to the WAL, and
-    SQLite checkpoints after `wal_autocheckpoint` pages.
+    The number of checkpoints follows from the commits of the closed loop: each commit writes at least one
+    page to the WAL, and SQLite checkpoints after `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)

@@ -67,8 +67,8 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
     """Return the two folders that hold the versions of the code; None if they are equal.
 
-    These are the paths without their common end: for base/bench/app.py and bench/app.py, the folder base and
-    the current folder.
+    Example: for base/bench/app.py and bench/app.py, the folder base and the current folder. The common end of
+    the paths is cut.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -156,7 +156,7 @@ def _mixed_up(
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
     """Return an error if the arms name two environments with the same Python; else None.
 
-    Call this only if the arms differ in nothing else, including the loaded modules.
+    Call it only if the arms differ in nothing else, including the loaded modules.
     """
     if a.python is None or b.python is None:
         return None

@@ -220,7 +220,7 @@ class _OtherBench:
     """Measurement of slices (single trials) by the Python interpreters of the arms.
 
     Slices omit the costs of a sync and of our code, known from the test of the interpreter. Only the first
-    slice of a case rehearses the user's work on a copy; later slices get its observations.
+    slice of a case rehearses the user's work on a copy; later slices get the same observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:

@@ -43,7 +43,7 @@ class Turn(NamedTuple):
     case: int
     """Index of the case in the sweep."""
     number: int
-    """Number of the pass, from 0. It is also the index of the trial in its run."""
+    """Number of the pass, from 0; also the index of the trial in its run."""
     is_longer: bool = False
     """Whether this is the additional trial with a longer measurement, after all passes."""
 
@@ -77,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return an additional, longer trial of the largest case as a list; empty if not needed.
+    """Return an additional trial of the largest case, to show long waits, as a list; else [].
 
-    It shows waits that are too long for the usual trials.
+    The trial is longer. The list is empty if the usual trials show all waits.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -206,7 +206,7 @@ def _confirmed_sync(
 ) -> tuple[SyncCost | None, SyncCost | None]:
     """Measure the cost of a sync after the sweep; return one or two new samples, else None.
 
-    The second is taken if the cost differs much from `before` and `again`, measured before the sweep.
+    A second sample is taken if the cost differs much from `before` and `again`, measured before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):

@@ -81,10 +81,10 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`. ChildCaller uses it, too, inside the block.
+    """Yield a starter of processes that need `modules`, also for each ChildCaller inside the block.
 
-    The starter forks processes from a server that has imported `modules`. It spawns them if there are no
-    modules, on Windows, and if `forkserver` does not support this Python.
+    The starter forks processes from a server that has imported `modules`. Without modules, on Windows, and if
+    `forkserver` does not support this Python, the starter spawns processes.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:

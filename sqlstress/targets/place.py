@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder for a temporary server. It is removed with its content."""
+"""Name of the subfolder for a temporary server, which is removed with its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
 """Names of the subfolders for a user program's files and notes, removed with their content."""
 
@@ -336,7 +336,7 @@ class Target(Protocol):
     def preload(self, driver: str) -> Sequence[str]:
         """Return the names of modules to import before workers are forked.
 
-        Their import must not open a file or start a thread.
+        The import of a module must not open a file or start a thread.
         """
 
     def explain(self, driver: str, error: Exception) -> str:

@@ -221,9 +221,9 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return the address of the functions of the driver's SQLite library, in a handle.
+    """Return a handle for the functions of the driver's SQLite library. Its connection is closed.
 
-    The handle's connection is closed. Raises NativeUnavailable if the C extension cannot use the driver.
+    Raises NativeUnavailable if the C extension cannot use the driver.
     """
     extension()
     binding = load_driver(driver)

@@ -77,7 +77,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open a file as a worker does and commit once; return the settings as read back after it."""
+    """Open a file as a worker does and commit once; return the settings as read back afterwards."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")

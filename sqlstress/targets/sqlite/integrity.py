@@ -20,7 +20,7 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Maximum size of a file whose check is too short for a thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems. It shares a row with the first problem."""
+"""First line of SQLite's output if there are problems, in one row with the first problem."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:

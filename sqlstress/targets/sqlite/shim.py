@@ -111,7 +111,7 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time in later connections. Create it at most once per process."""
+    """Recorder of the time, by cause, that this process spends in later connections. Create it only once."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """`words` is the memory of all processes; `process` is the number of this process, from 1.
@@ -131,7 +131,7 @@ class ShimRecorder:
         self.gave_up = self._native.where_gave_up
         """Function to call when an operation has failed with BUSY and is not retried."""
         self.end = self._native.where_end
-        """Function to call after all operations. It ends open spans at the end of the measurement."""
+        """Function to call after all operations, which ends open spans at the end of the measurement."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns

@@ -1,4 +1,4 @@
-"""Observer that samples a database's WAL during a load. Its process may have connections."""
+"""Observer that samples a database's WAL during a load, in a process that may have connections."""
 
 from __future__ import annotations
 

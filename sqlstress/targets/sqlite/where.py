@@ -56,7 +56,7 @@ class Blocked(NamedTuple):
 
 
 class Timeline:
-    """Spans (periods) of one process, sorted by time. They do not overlap."""
+    """Spans (periods) of one process, sorted by time and without overlaps."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
@@ -264,7 +264,7 @@ _SAMPLED = {
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words of the shared memory, by part: sampled time, and the share of it without a processor."""
+"""Indices of two times in the shared memory, by part: sampled time, and time waiting for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
