@@ -147,7 +147,7 @@ class Fleet:
             self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Save the reports until every host has ended. `check` raises Interrupted to stop the fleet."""
+        """Save the reports until every host has ended. `check` may raise Interrupted."""
         while self.pending:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)
@@ -228,7 +228,7 @@ def measure_fleet(
 
 
 def call_of_job(call: str) -> str:
-    """Return the Python source that imports `job` and makes the call `call`, such as "identity()".
+    """Return Python source that imports `job` and makes `call`, such as "identity()".
 
     A function would be pickled, and pickled code works with only one version of Python.
     """

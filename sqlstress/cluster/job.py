@@ -102,7 +102,7 @@ def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
 
 
 def measure(run: str) -> tuple[int, str, bytes]:
-    """Measure the plan of a fleet run; return the exit code, the text of standard error, the report.
+    """Measure the plan of a fleet run; return (exit code, text of standard error, report).
 
     `run` is the name of the heartbeat on the scheduler. Raises EnvironmentFailure if there is no report.
     """
@@ -149,14 +149,14 @@ def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], e
 
 
 class HeartbeatMonitor:
-    """Monitor of the fleet's heartbeat: a number that the client changes while it wants the measurement."""
+    """Monitor of the heartbeat, a number that the client changes while it wants the measurement."""
 
     def __init__(self, read: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self._read, self._clock = read, clock
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the client stopped the fleet, or sent no heartbeat for SILENT_S."""
+        """Raise EnvironmentFailure if the client stopped the fleet, or was silent for SILENT_S."""
         now, beat = self._clock(), self._last
         with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()

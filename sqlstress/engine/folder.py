@@ -85,7 +85,7 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove and return our folders in `parent` that no process uses; [] if `parent` is unreadable."""
+    """Remove and return our unused folders in `parent`; [] if `parent` is unreadable."""
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -109,7 +109,7 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_our_files(path: Path) -> bool:
-    """Delete our files in the run folder `path`, then the folder; return whether the folder is gone.
+    """Delete our files in the run folder `path`, then the folder; return whether it is gone.
 
     Other files stay. If one of our files cannot be deleted, the marker stays, for a later run to try again.
     """
@@ -134,7 +134,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Return a new, empty folder inside `path` for a trial's programs; remove the previous one."""
+    """Return a new, empty folder in `path` for a trial's programs; remove the previous one."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -155,7 +155,7 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path` and its added subfolders, without the marker; [] if unreadable."""
+    """Return our files in `path` and its added subfolders, without the marker."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
@@ -168,7 +168,7 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker; retry for 0.5 s, because another sqlstress may test it. Raises OSError."""
+    """Lock the new marker; retry for 0.5 s if another sqlstress tests it. Raises OSError."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

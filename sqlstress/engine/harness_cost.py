@@ -44,7 +44,7 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
 
 def _cost_ns(source: Source | SelfDriven) -> float | None:
-    """Return the cost of one operation in a short window, in ns; None if no operation completed."""
+    """Return the cost of one operation in a short window, in ns; None without operations."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))

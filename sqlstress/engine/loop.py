@@ -26,7 +26,7 @@ MAX_BINS = 600
 
 
 class Window(NamedTuple):
-    """Time in which completed operations count, in ns of `perf_counter_ns`; equal in all processes."""
+    """Time in which completed operations count, in ns of `perf_counter_ns`, for all processes."""
 
     starts_ns: int
     """Start of all workers; before `opens_ns` if there is a warm-up."""
@@ -36,14 +36,14 @@ class Window(NamedTuple):
 
     @property
     def bin_ns(self) -> int:
-        """Width of one bin of the operations over time, in ns: at least 0.1 s; at most MAX_BINS bins."""
+        """Width of one bin of the operations over time, in ns: 0.1 s, or more for MAX_BINS bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop, as a namespace, which the parent receives without an import."""
+    """Results of one worker's timed loop, which the parent receives without an import."""
 
     first_ns: int
     """Begin of the worker's first operation, in ns; 0 without operations."""
@@ -79,7 +79,7 @@ class Totals(SimpleNamespace):
 
 
 class LoopTally:
-    """Counter of a worker's operations, chunk by chunk. Only operations that end in the window count."""
+    """Counter of a worker's operations that end in the window, chunk by chunk."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
         """`row_weights` has the number of rows that one operation reads or writes, per kind."""

@@ -11,7 +11,7 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Environment variable with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Costs of a sync and of our own code. Some syncs are still timed, because reports need their cost."""
+"""Costs of a sync and of our own code. A few syncs are still timed, for the report."""
 REHEARSAL = "rehearsal"
 """Rehearsal: a run of the user's work on a copy of the data."""
 RERUNS = "reruns"

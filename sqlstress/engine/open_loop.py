@@ -80,7 +80,7 @@ class OpenTotals(SimpleNamespace):
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind, from the due time; "queued" is for operations unfinished at the end."""
+    """Latency histogram by kind, from the due time; "queued" for operations not done in time."""
     largest_ns: dict[str, int]
     late: dict[int, int]
     """Histogram of the delays that sqlstress itself caused, in ns.
@@ -101,7 +101,7 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields due times. Operations overdue by more than `limit_ns` (if given) are skipped."""
+        """`dues` yields due times. Operations overdue by more than `limit_ns` are skipped."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)

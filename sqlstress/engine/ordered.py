@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 256
-"""Maximum number of operations in a chunk (a list that the timed loop runs without a break)."""
+"""Maximum number of operations in a chunk, which the timed loop runs without a break."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
@@ -86,7 +86,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`; `worker` counts from 1; `client` is None if nothing is stored."""
+        """`worker` counts from 1. `client` is None if nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

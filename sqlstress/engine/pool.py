@@ -66,7 +66,7 @@ def clause(reason: str | None) -> str:
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the death of a process, such as "was killed"; for SIGBUS with a remedy."""
+    """Return a clause on the death of a process, such as "was killed"; for SIGBUS, with a remedy."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -127,7 +127,7 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start all processes or wake idle workers; none connects before `call`. Raises WorkerFailure."""
+        """Start all processes or wake idle workers, without connections yet. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -190,7 +190,7 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Return the results of all workers, by number; give up after `timeout_s` without progress."""
+        """Return the results of all workers; give up after `timeout_s` without progress."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -199,7 +199,7 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Stop the companions within `timeout_s`; return their series, and the first problem or None."""
+        """Stop the companions within `timeout_s`; return their series, and a problem or None."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
         messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
@@ -219,7 +219,7 @@ class Pool:
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or else of the companions, each with its process's number."""
+        """Return the pipes of the workers, or else of the companions, with process numbers."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
@@ -253,7 +253,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message; None if incomplete; WorkerExit if the process died or failed."""
+        """Return a process's message; None if incomplete; a WorkerExit after death or failure."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -288,7 +288,7 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """End all processes except workers kept for the next trial: by the stop flag, then by signals."""
+        """End all processes except workers kept for the next trial."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -322,7 +322,7 @@ COMMON_MODULES = (
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""Modules that every worker imports. Since Python 3.13, `random` needs `_sha2` for a seed of type str."""
+"""Modules that every worker imports. Since Python 3.13, `random` needs `_sha2` for a str seed."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
@@ -366,7 +366,7 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number, which sleep until a trial takes them, or until the `with` block ends.
+    """Idle workers, by number, which sleep until a trial takes them, or the `with` block ends.
 
     Idle workers keep shared arrays and process-wide settings, so trials must have equal settings.
     """
@@ -398,7 +398,7 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake idle worker `number` with a message; return its process and pipe, or None if it is dead."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
@@ -434,7 +434,7 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
 
 
 def end(processes: Sequence[BaseProcess]) -> None:
-    """End processes: wait GRACE_S seconds for their own end, then terminate them, then kill them."""
+    """End processes: wait GRACE_S seconds, then terminate, then kill."""
     for act in (BaseProcess.terminate, BaseProcess.kill):
         # The clean-up must not be interrupted, so the pulse does nothing.
         if join_all(processes, GRACE_S, lambda: None):

@@ -55,7 +55,7 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """The parent's part of one trial: create the data, and verify acknowledged writes afterwards.
+    """The parent's part of one trial: create the data, verify acknowledged writes afterwards.
 
     A subclass adds `create` and `checks`, which are called only if the target stores data.
     """

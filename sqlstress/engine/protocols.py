@@ -1,4 +1,4 @@
-"""Interfaces between the engine and an experiment: the worker's and the parent's part of a trial."""
+"""Interfaces between engine and experiment: the worker's and the parent's part of a trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED = 255
 """Kind of an operation that was given up after its timeout."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Results of a worker with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
+"""Results of a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
 
 
 class Chunk(NamedTuple):
@@ -48,7 +48,7 @@ class Source(Protocol):
     acknowledges: bool
     """Whether completed operations must be known even if the worker is killed."""
     stamps: Any
-    """Stamps that the loop fills if `acknowledges`: an end in shared memory acknowledges an operation."""
+    """Shared memory for stamps, if `acknowledges`: writing an end acknowledges an operation."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -60,7 +60,7 @@ class Source(Protocol):
         """Record that operation `index` of the chunk timed out; re-raise any other `error`."""
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Acknowledge and check the first `done` operations of a chunk, whose calls returned `results`."""
+        """Acknowledge and check the first `done` operations of a chunk, which returned `results`."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT results so far."""
@@ -89,7 +89,7 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings, as plain data for a pipe: errors in the data, settings, other results."""
+    """One worker's findings, as plain data for a pipe: errors in the data, settings and more."""
 
     effective: dict[str, str]
     reads_checked: int
@@ -109,7 +109,7 @@ class Findings(SimpleNamespace):
     failures: list[tuple[str, str, dict[int, int], int]]
     """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
-    """Observed events, such as errors: topic, kind, count, example and traits of each Sighting."""
+    """Observed events, such as errors: topic, kind, count, example, traits of a Sighting."""
     reconnected: bool
     """Whether the worker closed connections during the trial, so that SQLite may delete the WAL."""
     modules: dict[str, str]
@@ -133,14 +133,14 @@ class Outcome(NamedTuple):
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time at which a dead worker was known to have ended, in ns of the workers' clock; 0 means unknown."""
+    """Time at which a dead worker was known to have ended, in ns of `perf_counter_ns`; 0: unknown."""
 
 
 class Companion(Protocol):
-    """An additional process of a trial, whose operations are not counted. Creating it connects it."""
+    """An additional process of a trial, whose operations do not count. Creating it connects it."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Work until `ended` returns true; return the values recorded in `window`, the measured time."""
+        """Work until `ended` returns true; return the values recorded in the measured time."""
 
     def close(self) -> None:
         """Close the companion's connections."""
@@ -167,7 +167,7 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Prepare for the load, before the workers connect and after the last check of the new data."""
+        """Prepare for the load, after the last check of new data, before workers connect."""
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -182,12 +182,12 @@ class Work(Protocol):
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return a trial whose files another program changed, with observations that explain the change."""
+        """Return a trial with observations that explain a change by another program."""
         return trial
 
     @property
     def completing(self) -> str:
-        """Name of the phase in which `complete` runs, for the progress line; empty if it takes no time."""
+        """Name of the phase of `complete`, for the progress line; empty if it takes no time."""
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:

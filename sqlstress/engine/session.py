@@ -1,4 +1,4 @@
-"""Set-up of a measurement: folder, file descriptors, description of the machine, stop signals."""
+"""Set-up of a measurement: folder, file descriptors, facts on the machine, stop signals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Bench:
 
 
 class MeasuringSession:
-    """Factory of benches (tools to measure `cases`), each with a new folder inside `directory`."""
+    """Factory of benches (tools to measure `cases`), each with a new folder in `directory`."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -80,7 +80,7 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why the C loop is unavailable, if the case could use the C loop; else None."""
+    """Return the reason why the C loop is unavailable for a suitable case, or None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
@@ -95,7 +95,7 @@ def waiting_drivers(cases: Sequence[Case]) -> list[str]:
 
 
 DESCRIPTORS_PER_WORKER = 3
-"""File descriptors of the parent per process: our pipe, and multiprocessing's sentinel and job pipe."""
+"""File descriptors of the parent per process: our pipe, and two of multiprocessing."""
 SPARE_DESCRIPTORS = 64
 
 

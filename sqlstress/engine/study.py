@@ -31,13 +31,13 @@ class Progress:
     left_s: float
     """Estimated time left, in seconds."""
     label_width: int = 0
-    """Width of the longest label, in characters, so that the progress bar does not move sideways."""
+    """Width of the longest label, in characters, for a progress bar that stays in place."""
     note_width: int = 0
     """Width of the longest note, in characters; 0 means unknown."""
 
 
 class Observer:
-    """Receiver of a study's events; this class ignores them. Methods must be quick and never raise."""
+    """Receiver of a study's events; ignores them. Methods must be quick and never raise."""
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""
@@ -52,7 +52,7 @@ class Observer:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive, once a second during `watch`, functions that return its state as a page or as a line."""
+        """Receive, once a second during `watch`, functions that return the state as page or line."""
 
 
 SILENT = Observer()
@@ -126,13 +126,13 @@ class ObservationRequest(NamedTuple):
 
     study: Study[Any]
     opens: Callable[[tuple[str, ...]], BenchOpener[Any]]
-    """Function from the words of the command line to the factory of the bench (tools of the study)."""
+    """Function from the words of the command line to a factory of the study's tools."""
     plain: bool
     """Whether the state is printed as one line each time, even if a full page is possible."""
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception. If it is unexpected, ask to report it."""
+    """Return the SqlstressError that explains an exception, with a request to report bugs."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)

@@ -180,7 +180,7 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back, by name; values that differ are joined by " / "."""
+    """Return the settings that workers read back, by name; values that differ joined by " / "."""
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
     read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
@@ -211,7 +211,7 @@ def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
 
 
 def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
-    """Return a line on the workers that failed, which names the first; None if no worker failed."""
+    """Return a line such as "worker 3 was killed, and 2 more" if workers failed, else None."""
     failed = [worker for worker in workers if worker.error]
     if not failed:
         return None

@@ -57,7 +57,7 @@ class Guard:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return the change by another program, or None. Call it after all workers have disconnected."""
+        """Return the change by another program, or None. Call it after all workers have ended."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -156,9 +156,9 @@ def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, e
 
 
 MIN_LEAD_S = 0.005
-"""Minimum time between sending the window (times of the measurement) and the start, in seconds."""
+"""Minimum time between sending the window (times of the measurement) and the start, in s."""
 LEAD_ANSWERS = 2.0
-"""Additional time before the start, as a multiple of the time in which all processes answered."""
+"""Additional time before the start, as a multiple of the time for all processes to answer."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
@@ -176,7 +176,7 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
-    """Return the delay of the last worker's begin after the measurement began, in seconds, or 0.
+    """Return the delay of the last worker's begin in the measurement, in seconds, or 0.
 
     Also 0 if a worker has died: a late trial is repeated, and a repeat would hide the death.
     """
@@ -198,7 +198,7 @@ class RetryReason(NamedTuple):
     stalled_s: float
     """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
-    """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
+    """Missing event, such as "transaction ended within the window of 300ms"; else empty."""
     crowd: str = ""
     """Text such as "1,000 processes on 2 cores" if there are too many processes; else empty."""
     quota: Throttling | None = None
@@ -236,7 +236,7 @@ CROWDED_PROCESSES_PER_CORE = 50
 def retry_reason(
     late_s: float, stalled_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None. `stalled_s` is the time in which nothing ran."""
+    """Return the reason to repeat a trial, or None. Nothing ran for `stalled_s` seconds."""
     if not (late_s or stalled_s):
         return None
     cores, crowd = usable_cores(), ""
@@ -260,9 +260,9 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk, 0 to 1, that other programs may take before a trial is repeated."""
+"""Maximum share of processors or disk, 0 to 1, for other programs without a repeat."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study because of other programs: a machine may always be busy."""
+"""Maximum number of repeats per study for other programs' load: a machine may always be busy."""
 
 
 class TrialRunner:
@@ -281,7 +281,7 @@ class TrialRunner:
         starter: Starter = SPAWNING,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`crew` keeps workers alive for the next trial; if it is None, all workers end with their trial."""
+        """`crew` keeps workers alive for the next trial; None: all workers end with their trial."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.starter, self._crew = starter, crew
         self.case_number = 0
@@ -503,7 +503,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted instead of WorkerFailure after a stop signal, which may have ended workers."""
+        """Raise Interrupted, not WorkerFailure, after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:
@@ -516,7 +516,7 @@ class TrialRunner:
 
 
 def _foreign_share(trial: Trial) -> float:
-    """Return other programs' share of the processors or the disk (the larger), 0 to 1; 0 if unknown."""
+    """Return other programs' share of the processors or disk (the larger), 0 to 1; 0 if unknown."""
     taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
     # A repeat does not help a trial that the CPU quota has stopped, so its processor share does not count.
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)

@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of rows stored before the load, which no trial has. SQLite stores its integers in 8 bytes, too."""
+"""Salt of rows stored before the load. SQLite stores integers with it in 8 bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,7 +27,7 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Writer of a value: number of the worker (0: stored before the load), and number of its write."""
+    """Writer of a value: worker (0: stored before the load), and number of the write."""
 
     worker: int
     sequence: int
@@ -45,7 +45,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which a worker's sequence numbers are added; worker 0 fills the database."""
+        """Return the integer to which a worker's sequence numbers are added; worker 0: preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -75,14 +75,14 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return bytes to pad a worker's values. Each value begins at a different offset in these bytes."""
+        """Return bytes to pad a worker's values, each from another offset."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer of a value from the value's integer; None if no write of this trial made it."""
+        """Return the writer that a value's integer names; None if no write of this trial made it."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None

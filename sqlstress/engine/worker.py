@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""Words per process: 64 bytes, so that two workers never share a cache line. Slot 0 is the parent's."""
+"""Words per process: 64 bytes, so that no two workers share a cache line. Slot 0: the parent."""
 STOP, DISMISSED = 0, 1
 """Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""Time before the common start, in ns, at which a worker ends its inexact sleep and polls the clock."""
+"""Time before the common start, in ns, at which a worker stops sleeping and polls the clock."""
 
 READY_CALL = "are you there?"
-"""Message that a process answers with Ready. The first READY_CALL also means that the data exists."""
+"""Message that a process answers with Ready. The first READY_CALL means that the data exists."""
 
 
 class Job(NamedTuple):
@@ -81,7 +81,7 @@ class Done(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Last message from a companion (an additional process): the values that it recorded over time."""
+    """Last message from a companion (an additional process): its recorded values."""
 
     series: list[Series]
 

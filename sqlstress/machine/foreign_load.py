@@ -27,14 +27,14 @@ class Family:
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` None is this process. `changing`: list descendants at each reading. Raises NoSuchProcess."""
+        """`pid` None: this process. `changing`: list descendants each time. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
         """Last reading of each descendant, in seconds; empty if the system counts ended processes."""
 
     def spent_s(self) -> float | None:
-        """Return the processor time of the processes since their start, in seconds; None if unknown."""
+        """Return the processor time of the processes since their start, in seconds, or None."""
         try:
             if self.changing or self._descendants is None:
                 # Children come before their parents.
@@ -61,9 +61,9 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between the first and the last sample, in s: systems count processor time in hundredths."""
+"""Minimum time between first and last sample, in s: processor time counts in hundredths."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor spent on samples, which take about 60 µs for each of our processes."""
+"""Maximum share of a processor spent on samples: about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Fields of `psutil.cpu_times` that `CpuSample.busy` omits.
@@ -96,7 +96,7 @@ class Shares(NamedTuple):
 
 
 def look(own: Family | None) -> CpuSample | None:
-    """Return the processor times of the machine and of the processes `own`; None if unreadable."""
+    """Return the processor times of the machine and of our processes; None if unreadable."""
     own_s = own.spent_s() if own else None
     if own and own_s is None:
         return None
@@ -162,7 +162,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares of other programs and guests; None if samples span less than MIN_INTERVAL_S."""
+        """Return the shares of other programs and guests; None for less than MIN_INTERVAL_S."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -172,7 +172,7 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Minimum time for which a busy share is computed, in ms: a single write could fill a shorter time."""
+"""Minimum time for a busy share, in ms: a single write could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 

@@ -1,4 +1,4 @@
-"""Measurement of the cost of one sync of a 4 KiB write in a folder, with SQLite's system call."""
+"""Measurement of the cost of a sync of a 4 KiB write in a folder, as SQLite syncs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor. Raises OSError if the system lacks the call."""
+    """Return the function that syncs a file descriptor. Raises OSError if not available."""
     if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
@@ -60,7 +60,7 @@ def measure(
     clock: Callable[[], int] = time.perf_counter_ns,
     budget_ns: int = BUDGET_NS,
 ) -> SyncCost:
-    """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
+    """Measure "write 4096 bytes and sync" in a temporary file, appending and overwriting.
 
     The first working call of `names` is used. Raises EnvironmentFailure if the file cannot be written.
     """
@@ -129,7 +129,7 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the name and function of the first sync call that works on the file, as in SQLite."""
+    """Return the name and function of the first sync call that works on the file."""
     *preferred, last = names
     for name in preferred:
         with suppress(OSError):

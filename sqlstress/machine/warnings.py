@@ -1,4 +1,4 @@
-"""Warnings about an environment that affects figures: pure functions of facts about the machine."""
+"""Warnings about an environment that affects figures, from facts about the machine."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class MachineFacts:
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL, or may use it because the user's application chooses the journal mode."""
+        """Whether a case uses WAL, or may use it (the user's application chooses the journal mode)."""
         return any(wish.journal_mode in ("wal", KEEP_JOURNAL_MODE) for wish in self.wishes)
 
     @property
@@ -165,7 +165,7 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _apple(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings for macOS: commits that stay in the drive's cache, and Apple's SQLite library."""
+    """Yield warnings for macOS: commits in the drive's cache, Apple's SQLite library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -190,7 +190,7 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield a warning for each journal mode and synchronous level that can lose data at a power failure."""
+    """Yield a warning for each combination of settings that can lose data at a power failure."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)

@@ -164,7 +164,7 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return, for each shared pass, the mean logarithm of `others` minus the logarithm of `base`."""
+        """Return the mean logarithm of `others` minus the logarithm of `base`, for each shared pass."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
@@ -272,7 +272,7 @@ def probability_within(value: float, degrees: int) -> float:
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the means of all pairs of differences (also of each with itself), in ascending order."""
+    """Return the means of all pairs of differences (also with itself), in ascending order."""
     # The means of sorted differences consist of long ascending sequences, which Python sorts faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
@@ -286,7 +286,7 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for each value 0, 1, ... of the signed-rank statistic, the ways to get at most this value.
+    """Return the numbers of ways to get a signed-rank statistic of at most 0, 1, 2, ...
 
     A way gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs ways. The statistic is the sum of
     the ranks with a plus sign.
@@ -308,7 +308,7 @@ def signed_rank_critical(pairs: int, alpha: float) -> int:
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of the centre of the differences; None for too few differences.
+    """Return a lower and an upper bound of the centre of the differences; None for too few.
 
     Each bound is wrong with a probability of at most `alpha`.
     """
@@ -333,7 +333,7 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return, for each value 0, 1, ... of the Mann-Whitney statistic, the number of orders with it.
+    """Return the numbers of orders with a Mann-Whitney statistic of 0, 1, 2, ...
 
     An order is one of the possible orders of the m and n values of two samples.
     """
@@ -360,7 +360,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of the shift from `base` to `other`; None for too few values.
+    """Return a lower and an upper bound of the shift from `base` to `other`; None for too few.
 
     Each bound is wrong with a probability of at most `alpha`.
     """
@@ -372,7 +372,7 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio is too large.
+    """Return the ratio of two samples of logarithms; None if a sample is empty, or above e**700.
 
     The ratio has no interval if there are too few values for `confidence`.
     """

@@ -18,7 +18,7 @@ MAX_KINDS = 20
 _FOLD_AT = 20_000
 """Number of distinct latencies after which their counts are moved ("folded") into bins."""
 _INFINITE = 0x7F7F
-"""Index of the last bin with finite numbers, which is not used, because its upper end is infinite."""
+"""Index of the last bin with finite numbers, which is unused: its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
@@ -63,7 +63,7 @@ class Recorder:
         self._exact.clear()
 
     def buckets(self) -> dict[int, int]:
-        """Return the histogram: the number of latencies in each bin that is not empty, by bin index."""
+        """Return the number of latencies in each bin that is not empty, by bin index."""
         self._fold()
         return dict(self._folded)
 

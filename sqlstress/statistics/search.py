@@ -76,20 +76,20 @@ A result is surprising if most windows above the limit keep the promise, or most
 the highest rate if no rate breaks the promise, and at the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Maximum factor between the rate of a window and the dividing rate, for a window to count in the line."""
+"""Maximum factor between the rate of a window and the dividing rate, to use the window."""
 LEAST, MOST = 16, 100
 """Minimum number of windows for a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
-"""Minimum relative half-width of the limit's interval. A machine's speed changes by 10% within an hour."""
+"""Minimum relative half-width of the limit's interval: a machine's speed changes by 10% an hour."""
 NARROW_RATIO = 1.25
 """Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
 """Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
-"""(Rate, margin) of each window, in the order of measurement. A positive margin: promise broken."""
+"""(Rate, margin) of each window, as measured. A margin above 0 means a broken promise."""
 
 Windows = Mapping[int, Sequence[float]]
 """Margins of the windows at each rate, by rate. A positive margin: promise broken."""

@@ -36,7 +36,7 @@ LOOK_GROWTH = 1.4
 _MIN_LAST_GROWTH = 1.2
 """Minimum factor between the numbers of pairs at the last two interim tests."""
 _STEPS = 20
-"""Number of computed interim tests, before those above the maximum number of pairs are dropped."""
+"""Number of computed interim tests, some of which exceed the maximum number of pairs."""
 
 
 class InterimLook(NamedTuple):
@@ -59,7 +59,7 @@ def looks(most: int) -> tuple[InterimLook, ...]:
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the worst allowed difference of a pair: a logarithm of 0 or less, negative if B is worse.
+    """Return the worst allowed difference of a pair, a logarithm of at most 0.
 
     `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0. The
     result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
@@ -102,7 +102,7 @@ def direction_alpha(look: int, alpha: float) -> float:
 
 
 def direction(ends: Bounds) -> str:
-    """Return FASTER or SLOWER if both bounds of the difference have this direction, else UNCLEAR."""
+    """Return FASTER or SLOWER if both bounds of the difference agree, else UNCLEAR."""
     if rules_out_drop(ends, 0.0):
         return FASTER
     return SLOWER if shows_drop(ends, 0.0) else UNCLEAR

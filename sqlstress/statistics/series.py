@@ -1,4 +1,4 @@
-"""Series: the values of a figure over time, for a line of a plot. Also: small statistics of a trial."""
+"""Series: the values of a figure over time, for a plot. Also: small statistics of a trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formats of durations, numbers and counts for text that people read, and a parser of durations."""
+"""Formats of durations, numbers and counts for people, and a parser of durations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def format_ms(ns: float) -> str:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a float; None for None, infinity, NaN, and an integer too large for a float."""
+    """Return a number as a float; None for None, infinity, NaN, and too large integers."""
     try:
         number = float(value) if value is not None else math.nan
     except OverflowError:

@@ -214,7 +214,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Defaults and help of options that differ in an A/B test, where a slice is a single trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options that an A/B test does not support, because it repeats slices (trials) of A and B itself."""
+"""Options that an A/B test does not support: it repeats slices (trials) itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return keyword arguments of the Python function `ab` as option values of the command line.
+    """Return keyword arguments of the function `ab` as option values of the command line.
 
     Raises UsageError for an option that the function does not support.
     """
@@ -358,7 +358,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return an A/B test with the options `gate` as a study. Raises UsageError for an invalid value."""
+    """Return an A/B test with the options `gate` as a study. Raises UsageError."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(

@@ -39,7 +39,7 @@ SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
 """Maximum length of a window, in seconds. Rates that would need more are not tried."""
 DUE_MARGIN = 4.0
-"""Surplus over the required number of operations, in standard deviations of the random arrivals."""
+"""Surplus over the required number of operations, in standard deviations of the arrivals."""
 PATIENCE = 2
 """Maximum number of consecutive windows without a conclusion, after which the search ends."""
 TYPICAL_WINDOWS = 20
@@ -93,7 +93,7 @@ class LimitStudy:
         """(Rate, margin) of each window with a conclusion. A margin above 0 shows a broken promise."""
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the results so far: the closed loop, then the rates in ascending order."""
+        """Return `blank` with the results so far: closed loop, then rates in ascending order."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 

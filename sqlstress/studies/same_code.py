@@ -178,7 +178,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence with the reason why both arms import a module from one folder, and the remedy."""
+    """Return a sentence: why both arms import a module from one folder, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -193,7 +193,7 @@ def _remedy(name: str, side: ArmCode) -> str:
 
 
 def import_folder(name: str, file: Path) -> Path:
-    """Return the folder on the search path from which the module `name` was imported as `file`."""
+    """Return the search-path folder from which the module `name` was imported as `file`."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
@@ -204,7 +204,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the .pth file or finder that makes Python import a module from its folder, or None."""
+    """Return the .pth file or finder that makes Python import a module from its folder."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):
@@ -225,7 +225,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which an interpreter (None: this one) finds modules; empty on failure."""
+    """Return the folders in which `python` (None: this Python) finds modules; empty on failure."""
     if python is None:
         return list(sys.path)
     try:

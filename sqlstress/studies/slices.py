@@ -85,7 +85,7 @@ class Python:
 
     @property
     def positional_words(self) -> list[str]:
-        """The word "--" and the positional arguments, such as scripts; empty without such arguments."""
+        """The word "--" and the positional arguments, such as scripts, if there are any."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -162,7 +162,7 @@ class Python:
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops (C, Python) and no option chose a loop."""
+    """Raise UsageError if the arms would use different loops (C, Python) by default."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
@@ -185,7 +185,7 @@ class SliceBench:
     """Report without results: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function (arm 0 or 1, case, number of the pair) → trial. Raises SqlstressError if it fails."""
+    """Function (arm 0 or 1, case, number of the pair) → trial. Raises SqlstressError."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Function that adds the versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
@@ -230,7 +230,7 @@ class _OtherBench:
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Run a trial of `case` with the Python of the arm. Raises SqlstressError if the trial fails."""
+        """Run a trial of `case` with the Python of the arm. Raises SqlstressError."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:
@@ -252,7 +252,7 @@ class _OtherBench:
 
 
 class OtherPythons:
-    """Factory of tools whose slices are runs of sqlstress by the Python interpreter of the arm."""
+    """Factory of tools that measure slices (trials) with the Python of each arm."""
 
     kept_folder = None
     stayed = ()
@@ -260,7 +260,7 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` has the first case of each arm, for a short slice that tests the arm's interpreter."""
+        """`cases` has the first case of each arm, for a short trial to test the interpreter."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager

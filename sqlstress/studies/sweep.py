@@ -102,7 +102,7 @@ def expected_trial_s(case: Case) -> float:
 
 
 class SweepProgress(Observer):
-    """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
+    """Observer that forwards the events of trials, and adds the progress of the sweep.
 
     Progress is the elapsed time as a share of the expected duration, which finished trials correct.
     """
@@ -128,7 +128,7 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Sum of the expected durations of all trials before each trial, in seconds; last, the total."""
+        """Sum of the expected durations of all earlier trials, per trial, in seconds; last, the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
@@ -181,7 +181,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the fastest cases so far; "" if they are not comparable or trials are too few."""
+    """Return a text on the fastest cases so far; "" if not comparable, or too few trials."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -198,7 +198,7 @@ def best_so_far(runs: Sequence[Run]) -> str:
 
 
 SECOND_BUDGET_NS = 50_000_000
-"""Time limit for a second sample of the cost of a sync, in ns, which only confirms the first."""
+"""Time limit of a second sample of the cost of a sync, in ns, to confirm the first."""
 
 
 def _confirmed_sync(
@@ -323,7 +323,7 @@ def _has_content(run: Run) -> bool:
 
 
 def _with_trial_error(run: Run) -> Run:
-    """Return a copy of the run with its own error, or else that of its first invalid trial, if any."""
+    """Return a copy of the run with its error, or else that of its first invalid trial."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
@@ -343,13 +343,13 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time that saving took, for large reports."""
+"""Minimum pause after saving a report, as a multiple of the time that saving took."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a session, run a study and return the report. Raises SqlstressError without any result."""
+    """Open a session, run a study, return the report. Raises SqlstressError without a result."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 

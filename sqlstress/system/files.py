@@ -76,7 +76,7 @@ def reason(error: OSError) -> str:
 
 
 def path_length_note(path: Path) -> str:
-    """Return a note, in brackets, on a path that is too long for Windows; else an empty string."""
+    """Return a note, in brackets, on a path that is too long for Windows, or ""."""
     length = len(str(path.absolute()))
     if length <= MAX_PATH_LENGTH or str(path).startswith(_VERBATIM):
         return ""

@@ -58,7 +58,7 @@ _PRIVATE = (
     (reduction, "recvfds", 2),
     (popen_forkserver.Popen, "duplicate_for_child", 2),
 )
-"""Undocumented functions of multiprocessing that are used here, each with its number of arguments."""
+"""Undocumented functions of multiprocessing in use, each with its number of arguments."""
 
 
 def is_possible() -> bool:
@@ -75,7 +75,7 @@ def _takes(home: object, name: str, arguments: int) -> bool:
 
 
 class ForkServer(processes.Starter):
-    """A server process that has imported `modules` and forks processes. Leaving the `with` block ends it."""
+    """A server process that has imported `modules` and forks processes, for a `with` block."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         # This module is imported, too, because each forked process loads an object of a class defined here.

@@ -19,7 +19,7 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay, in seconds, before a KeyboardInterrupt in a finalizer is repeated after the finalizer."""
+"""Delay before a KeyboardInterrupt in a finalizer is repeated, in seconds."""
 
 
 def install_stop_handlers() -> None:
@@ -42,7 +42,7 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Wait until the main thread has left `_repeat_interrupt`, and so the finalizer; signal the thread."""
+    """Signal the main thread after it has left `_repeat_interrupt`, and so the finalizer."""
     while _is_in_hook():
         time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":

@@ -48,7 +48,7 @@ def open_place(case: Case, where: Path) -> Place:
 
 @contextmanager
 def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """During the block, run services that the cases need, such as a temporary server in `folder`."""
+    """During the block, run services for the cases, such as a temporary server in `folder`."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(driver_info(case.driver).target, []).append(case)
@@ -75,7 +75,7 @@ def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start a long database task in a thread. Yield a function that waits for the task's result.
+    """Start a long database task in a thread. Yield a function that waits for its result.
 
     The function calls `pulse` while it waits. The end of the block interrupts the task. The main thread stays
     free to handle signals. Raises EnvironmentFailure.

@@ -48,7 +48,7 @@ Definition = tuple[Any, ...]
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return a text for each missing and each added definition. A changed definition counts as both."""
+    """Return a text for each missing or added definition; two texts for a changed definition."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
@@ -92,14 +92,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause on a replaced, deleted or unreadable file; None if there is no such file."""
+        """Return a clause on a replaced, deleted or unreadable file, or None."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file; None if there is no such file. Raises OSError."""
+        """Return a clause on a replaced or deleted file, or None. Raises OSError."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -108,7 +108,7 @@ class Seal:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode number of a file; None if the file does not exist. Raises OSError."""
+    """Return the device and inode number of a file; None if it does not exist. Raises OSError."""
     try:
         try:
             status = path.stat()
@@ -122,7 +122,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections. Subclasses fill the lists, one function per bucket."""
+    """A key-value store on a client's connections. Subclasses fill the lists, by bucket."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -157,7 +157,7 @@ class Snapshot(Protocol):
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Return a change of the data by another program, or None. Call it after all workers have ended."""
+        """Return a change of the data by another program, or None. Call it after the workers' end."""
 
 
 class Place(Protocol):
@@ -211,7 +211,7 @@ class Place(Protocol):
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Return new shared memory for `processes` processes; None if the target cannot record time.
+        """Return shared memory for `processes` processes; None if the target cannot record time.
 
         Raises EnvironmentFailure if there is not enough memory.
         """
@@ -241,11 +241,11 @@ class Place(Protocol):
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of the schema of one bucket (all are equal); empty without a schema."""
+        """Return the definitions of one bucket's schema (all are equal); empty without a schema."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return the state that no worker changes, such as the journal mode; None if there is none."""
+        """Return the state that no worker changes, such as the journal mode, or None."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -257,7 +257,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has exactly these definitions; None if the target cannot check."""
+        """Check that every bucket still has exactly these definitions; None if impossible."""
         return None
 
     def discard(self) -> None:
@@ -313,9 +313,9 @@ class Target(Protocol):
         """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, perhaps with changed options. `anyway` allows a server on another machine.
+        """Return the case, perhaps with changed options.
 
-        Raises UsageError if the target cannot run the case.
+        `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
@@ -327,7 +327,7 @@ class Target(Protocol):
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """During the block, run services that the cases need, such as a temporary server in `folder`.
+        """During the block, run services for the cases, such as a temporary server in `folder`.
 
         Raises EnvironmentFailure if a service is not available.
         """
@@ -350,7 +350,7 @@ class Target(Protocol):
         """
 
     def lacks_native(self, driver: str) -> str | None:
-        """Return the reason why the driver has no C loop on this system; None if there is a C loop."""
+        """Return the reason why the driver has no C loop on this system, or None."""
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
@@ -358,11 +358,11 @@ class Target(Protocol):
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return the reason why `--where` does not work with the driver on this system; None if it works."""
+        """Return the reason why `--where` does not work with the driver on this system, or None."""
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
-        """Return the reason why lock holders are invisible on this system; None if they are visible."""
+        """Return the reason why lock holders are invisible on this system, or None."""
         return "only SQLite's locks can be seen from outside"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
@@ -372,5 +372,5 @@ class Target(Protocol):
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the database library of the driver, for the report; None if the driver has no library."""
+        """Return the driver's database library, for the report, or None."""
         return None

@@ -19,11 +19,11 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, including failures that were retried."""
+    """Failures of one statement with one SQLite result code, with or without a retry."""
 
     sql: str
     history: tuple[str, ...]
-    """Statements that ran before the failed statement in its transaction; empty outside a transaction."""
+    """Statements that ran before the failed statement in its transaction, if any."""
     code: int
     """SQLite's extended result code."""
     times: int
@@ -148,7 +148,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (any other error)."""
+    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (else)."""
     text: str
     """Message, in one line without a full stop."""
 
@@ -221,7 +221,7 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run a task on this connection and return its result. Interrupt the task if the run must stop."""
+        """Run a task on this connection and return its result. Interrupt it if the run must stop."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""

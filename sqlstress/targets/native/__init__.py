@@ -56,7 +56,7 @@ def extension() -> ModuleType:
 
 
 def unavailable_reason(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the text of a NativeUnavailable error, or None if there was no error."""
+    """Call `reach`; return the text of a NativeUnavailable error, else None."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -66,7 +66,7 @@ def unavailable_reason(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NativeUnavailable into EnvironmentFailure, for a case that requires the native loop."""
+    """Turn NativeUnavailable into EnvironmentFailure, for a case with --loop native."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -76,7 +76,7 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of the C loop, as in loop.h: completed, stopped by an error, too many failed writes."""
+"""Endings of the C loop, as in loop.h: completed, error, too many failed writes."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),

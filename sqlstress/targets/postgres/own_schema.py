@@ -22,7 +22,7 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Time limits, in seconds: connecting, a server's recovery, the end of old sessions, a lock."""
+"""Time limits, in seconds: connecting, recovery of a server, end of old sessions, a lock."""
 _POLL_S = 0.02
 
 
@@ -84,7 +84,7 @@ class Owner:
         self._connection: Connection | None = None
 
     def make(self) -> None:
-        """Create the schema again, empty. Raises EnvironmentFailure if a user's schema has the name."""
+        """Create the schema again, empty. Raises EnvironmentFailure if it is a user's schema."""
         create = SQL("CREATE SCHEMA {0}; COMMENT ON SCHEMA {0} IS {1}")
         try:
             _drop_ours(connection := self._locked(), self.schema)
@@ -93,7 +93,7 @@ class Owner:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema if sqlstress created it. After a ConnectionError, the next run will drop it."""
+        """Drop the schema if sqlstress created it. After a ConnectionError, the next run drops it."""
         try:
             _drop_ours(self._locked(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -120,7 +120,7 @@ class Owner:
 
 
 def drop_abandoned(dsn: str) -> None:
-    """Drop the schemas of sqlstress on this server that no run uses. Raises EnvironmentFailure."""
+    """Drop our schemas on this server that no run uses. Raises EnvironmentFailure."""
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             lock = f"SELECT 1 WHERE pg_try_advisory_lock{_KEY}".encode()

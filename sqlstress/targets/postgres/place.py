@@ -415,7 +415,7 @@ class PostgresClient(PostgresSession):
 
 
 def number_parameters(sql: str) -> tuple[str, list[str]]:
-    """Return a statement with $1, $2, ... instead of its :name parameters, and their names in order."""
+    """Return a statement with $1, $2, ... in place of :name parameters, and the names in order."""
     text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
         is_name = token.kind == "parameter" and token.text[0] == ":"
@@ -449,7 +449,7 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
-    """Return the URL and environment variables with which a user's program connects to the schema.
+    """Return the URL and environment variables for a user's program to connect to the schema.
 
     `parts` has the values of libpq's keywords. The URL has no password, because commands and messages show
     it.

@@ -1,4 +1,4 @@
-"""Measurement of the time that SQLite's busy handler waits for a lock that is soon released.
+"""Measurement of the time that SQLite's busy handler waits for a lock that is soon free.
 
 A library built without HAVE_USLEEP sleeps whole seconds, and its compile options do not show this.
 

@@ -216,7 +216,7 @@ class Handle(NamedTuple):
 
 @cache
 def native_unavailable(driver: str) -> str | None:
-    """Return the reason why the driver has no native loop on this system; None if there is a loop."""
+    """Return the reason why the driver has no native loop on this system, or None."""
     return unavailable_reason(lambda: driver_handle(driver))
 
 
@@ -349,7 +349,7 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files; return handles, or None if the C extension cannot use the connections.
+    """Connect to all files; return handles, or None if the C extension cannot use them.
 
     Add each connection to `connections`, for the caller to close.
     """

@@ -38,7 +38,7 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of the files. If another program has replaced a file, `restore` creates new files."""
+        """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
         """Restore all database files; return the paths whose WAL must be created again.

@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with these tables. Raises EnvironmentFailure or UsageError if a setting has no effect."""
+    """Create a file with these tables. Raises an error if a setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -108,7 +108,7 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL a second name, which keeps the file when the last connection deletes the WAL.
+    """Give each WAL a second name, because the last connection deletes the WAL.
 
     Ignore errors, because some file systems have no hard links.
     """
@@ -203,7 +203,7 @@ class SqliteTable:
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, without a sync. Call it after all other connections were closed."""
+        """Close the idle connections, without a sync, after all other connections were closed."""
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -298,9 +298,9 @@ def _checkpoint(connection: Connection) -> None:
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""Pragmas whose values no worker changes. Each change of the schema increases schema_version."""
+"""Pragmas whose values no worker changes. schema_version grows with each change of the schema."""
 LOCK_TIMEOUT_MS = 1000
-"""Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""
+"""Maximum wait for a lock, in ms. No worker is connected, so another program holds the lock."""
 
 
 class SqliteSnapshot:

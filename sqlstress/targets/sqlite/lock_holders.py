@@ -69,7 +69,7 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, such as WRITE."""
     pid: int
-    """ID of the process that holds the lock; ELSEWHERE or negative if it is not on this system."""
+    """ID of the process that holds the lock; ELSEWHERE or negative if not on this system."""
     slot: int = 0
     """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
@@ -112,7 +112,7 @@ class _File:
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the current file at the path, unless it is open already; return whether a file exists."""
+        """Open the current file at the path, unless already open; return whether a file exists."""
         try:
             status = self.path.stat()
             if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
@@ -177,7 +177,7 @@ class LockedFile:
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
 
     def look(self) -> LockSample:
-        """Return the current locks and their holders. Raises EnvironmentFailure if a file is unreadable."""
+        """Return the current locks and their holders. Raises EnvironmentFailure."""
         try:
             return self._look()
         except PermissionError as error:
@@ -239,7 +239,7 @@ class LockedFile:
         return tuple(shared_read_locks(self._index.identity)) if self._index.is_open else ()
 
     def openers(self) -> Openers | None:
-        """Return the processes that have the file open; None if the system does not list open files."""
+        """Return the processes that have the file open; None if the system does not list them."""
         return open_files.openers(self._file.path)
 
     def other_names(self) -> tuple[int, bool]:

@@ -39,7 +39,7 @@ MAX_BYTES = 64 << 20
 
 
 def room(processes: int) -> int:
-    """Return the maximum number of spans per process, if `processes` processes share the memory."""
+    """Return the maximum number of spans per process, if `processes` share the memory."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
@@ -131,7 +131,7 @@ class ShimRecorder:
         self.gave_up = self._native.where_gave_up
         """Function to call when an operation has failed with BUSY and is not retried."""
         self.end = self._native.where_end
-        """Function to call after all operations, which ends open spans at the end of the measurement."""
+        """Function to call after all operations. The function ends open spans."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
@@ -156,7 +156,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses in all connections that this process opens later. `words` is from `schedule`.
+    """Make pauses in all later connections of this process. `words` is from `schedule`.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

@@ -67,7 +67,7 @@ def read(database: Path) -> WalIndex | None:
 
 
 class OpenIndex:
-    """The wal-index of a database, kept open by a process that has a connection to the database."""
+    """The wal-index of a database, kept open by a process with connections to the database."""
 
     def __init__(self, database: Path) -> None:
         """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
@@ -142,7 +142,7 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Return the state in the first LENGTH bytes of a wal-index; None if the headers are inconsistent."""
+    """Return the state in the first LENGTH bytes of a wal-index; None if inconsistent."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]

@@ -160,7 +160,7 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of steps of the picture of the slowest operation; gaps shorter than a step are closed."""
+"""Number of steps of the picture of the slowest operation. Shorter gaps are closed."""
 WAIT = "wait"
 """Activity of a process that waits for a lock, in the picture of the slowest operation."""
 
@@ -268,7 +268,7 @@ _SAMPLED = {
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
+    """Return the workers' time by cause; None if no worker finished, or spans contradict each other.
 
     `words` is the shared memory of `processes` processes: workers, then additional processes.
     """
@@ -346,7 +346,7 @@ def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict
 
 
 def held_share(seen: TrialSpans, process: int) -> float:
-    """Return the share (0 to 1) of a worker's waits for locks in which another process held the lock."""
+    """Return the share (0 to 1) of a worker's waits in which another process held the lock."""
     total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
@@ -358,7 +358,7 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the longest wait that was not over at the end of the measurement, in ns; 0 without such a wait.
+    """Return the longest wait that lasted until the end of the measurement, in ns, or 0.
 
     Only the time until the end counts, because the wait of a worker that died has no end.
     """

@@ -78,7 +78,7 @@ class Connection(Protocol):
         return bool(self._connection.in_transaction)
 
     def limit(self, category: int) -> int:
-        """Return the value of a limit of this connection; `category` is a number from `sqlite_codes`."""
+        """Return a limit of this connection; `category` is a number from `sqlite_codes`."""
 
     def interrupt(self) -> None:
         """Interrupt a statement that runs in another thread, so that it soon fails."""
@@ -103,7 +103,7 @@ class Driver(Protocol):
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises NotInstalled if its Python package is missing."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled if a package is missing."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
@@ -111,6 +111,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of an error with a remedy and, for an SQLite error, the result code."""
+    """Return a description of an error with a remedy and, for an SQLite error, its code."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))
