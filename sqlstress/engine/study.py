@@ -46,7 +46,7 @@ class Observer:
         """Receive the trial's new phase: preparing, starting, measuring or verifying."""
 
     def waiting(self) -> None:
-        """Receive a sign of life in a phase other than the load; may be called often."""
+        """Receive a sign of life while a trial is prepared, started or verified; may be called often."""
 
     def tick(self, operations: int) -> None:
         """Receive the number of operations of this trial so far, about ten times a second."""
@@ -74,7 +74,7 @@ B_co = TypeVar("B_co", bound=AnyBench, covariant=True)
 
 
 class Study(Protocol[B_contra]):
-    """A measurement in steps. Each object runs only once."""
+    """A measurement in steps, such as a sweep. Each object runs only once."""
 
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.

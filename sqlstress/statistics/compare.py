@@ -37,7 +37,7 @@ MIN_PASSES = 3
 NEAR = 0.10
 """Maximum relative difference of two figures that are called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases: too few figures; nothing is significant; equal; different."""
+"""Verdicts on the ratio of two cases: too few figures, not significant, equal, different."""
 
 
 class Ratio(NamedTuple):

@@ -60,7 +60,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 MAX_MARGIN = 1.0
 """Maximum absolute value of a margin in the fit of the line; larger margins are cut."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
-"""Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
+"""Steps of a decade of rates, about 10% apart: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )
@@ -78,7 +78,7 @@ the highest rate if no rate breaks the promise, and at the lowest if no rate kee
 NEARBY_FACTOR = 1.5
 """Maximum factor between the rate of a window and the dividing rate, to use the window."""
 LEAST, MOST = 16, 100
-"""Minimum number of windows for a line, and maximum number of windows in a search."""
+"""Minimum number of windows (measurements) for a fitted line, and maximum in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1

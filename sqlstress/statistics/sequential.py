@@ -44,7 +44,7 @@ class InterimLook(NamedTuple):
 
     pairs: int
     alpha: float
-    """Part of ALPHA of this test, for each of the two errors (a wrong pass, a wrong failure)."""
+    """Probability of a wrong pass, and of a wrong failure, at this test: a part of ALPHA."""
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:

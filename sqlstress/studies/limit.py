@@ -110,7 +110,7 @@ class LimitStudy:
         yield from self._search(bench, start_s, trial)
 
     def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
-        """Measure windows at different rates until the search ends."""
+        """Measure at different rates until the search ends."""
         usual_s, needed = (
             self._duration_s or window_s(self.case, closed),
             operations_to_schedule(self.search.promise),

@@ -38,7 +38,7 @@ from sqlstress.statistics.compare import spread
 
 
 class Turn(NamedTuple):
-    """One trial of a sweep, as planned."""
+    """One planned trial of a sweep (a measurement of cases in passes)."""
 
     case: int
     """Index of the case in the sweep."""
@@ -77,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return an additional trial of the largest case, to show long waits, as a list; else [].
+    """Return a list with an additional, longer trial of the largest case, to show long waits.
 
-    The trial is longer. The list is empty if the usual trials show all waits.
+    The list is empty if the usual trials show all waits.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:

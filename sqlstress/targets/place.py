@@ -122,7 +122,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections. Subclasses fill the lists, by bucket."""
+    """A key-value store on a client's connections. Subclasses fill the lists of operations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

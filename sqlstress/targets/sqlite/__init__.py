@@ -28,7 +28,7 @@ class SqliteTarget(Target):
     DESCRIPTORS = 6
     """Maximum number of file descriptors that the parent needs per database file.
 
-    The idle connection opens three files, and the connection of the checks opens two. SQLite may keep the
+    An idle connection opens three files, and the connection of the checks opens two. SQLite may keep the
     database open for an earlier connection.
     """
 

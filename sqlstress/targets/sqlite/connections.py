@@ -221,7 +221,7 @@ def native_unavailable(driver: str) -> str | None:
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle for the functions of the driver's SQLite library. Its connection is closed.
+    """Return a handle for the functions of the driver's SQLite library, without a connection.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """

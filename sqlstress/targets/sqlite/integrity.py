@@ -18,7 +18,7 @@ from sqlstress.targets.sqlite.pages import MAGIC
 
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Maximum size of a file whose check is too short for a thread, in bytes."""
+"""Maximum size of a file that is checked without a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
 """First line of SQLite's output if there are problems, in one row with the first problem."""
 
