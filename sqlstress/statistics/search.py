@@ -43,15 +43,14 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
     )
 
 
-# Search for the highest rate that keeps a promise, with windows whose results are noisy.
+# The search with noisy windows
 #
-# The margin of a window is the logarithm of its latency divided by the promised latency. It is negative if
-# the window kept the promise. Margins rise with the rate, and near the limit their sign is a matter of
-# chance. So the limit is the rate at which a straight line through the margins of nearby windows crosses 0.
-# At this rate, half of the windows keep the promise. A margin counts as 1 (a factor of e) at most, which
+# The margin of a window is the logarithm of its latency divided by the promised latency. Margins rise with
+# the rate, and near the limit their sign is a matter of chance. So the limit is the rate at which a straight
+# line through the margins of nearby windows crosses 0. A margin counts as 1 (a factor of e) at most, which
 # limits the effect of a stall of the machine on the line. Rates are steps of a fixed ladder. After a window
 # that kept the promise, the next rate is a step up; after a window that broke the promise, a step down. So
-# most windows are near the limit, where many windows are needed because of noise.
+# most windows are near the limit, where many are needed because of noise.
 #
 # Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
 # Statistical Association 43, 1948.
@@ -60,7 +59,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 MAX_MARGIN = 1.0
 """Maximum absolute value of a margin in the fit of the line; larger margins are cut."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
-"""Steps of a decade of rates, about 10% apart: the preferred numbers E24 of IEC 60063."""
+"""Steps of a decade of rates, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )

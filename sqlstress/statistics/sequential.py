@@ -51,8 +51,8 @@ def looks(most: int) -> tuple[InterimLook, ...]:
     """Return the planned interim tests for up to `most` pairs. Each gets an equal part of ALPHA."""
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # A first look with too few pairs for any verdict is dropped: it would only reduce the parts of ALPHA for
-    # other looks.
+    # Drop a first test with too few pairs for any verdict: it would only reduce the other tests' parts of
+    # ALPHA.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)

@@ -174,9 +174,9 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# The C extension's use of a driver's connections. It is also a loadable extension of SQLite: SQLite passes
-# the connection and its table of functions when a connection loads it. It has no SQLite of its own, because
-# two libraries that use the same file break each other's POSIX locks.
+# The C extension uses a driver's connections. As a loadable extension of SQLite, it gets each connection and
+# SQLite's table of functions when the connection loads it. It includes no SQLite, because two libraries that
+# use the same file break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
