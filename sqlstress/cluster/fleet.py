@@ -1,4 +1,4 @@
-"""The client's part of a fleet run: each machine of a Dask cluster measures a plan; the client saves reports.
+"""The client's part of a fleet run: every machine of a Dask cluster measures a plan.
 
 A program that reaches a Dask scheduler can run code on all its hosts. So TLS is required, except for a
 scheduler on this machine.
@@ -58,7 +58,8 @@ def security_of(address: str) -> distributed.Security:
 def connected(address: str) -> Iterator[distributed.Client]:
     """Yield a connected client of Dask.
 
-    Raises UsageError as `security_of` does, and EnvironmentFailure if the scheduler does not answer.
+    Raises UsageError for a malformed address or a connection without TLS, and EnvironmentFailure if the
+    scheduler does not answer.
     """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
@@ -107,7 +108,10 @@ class FleetHost(NamedTuple):
 
 
 class Fleet:
-    """One run of a plan on the hosts of a cluster. Reports are saved in `folder`; `report` prints a line."""
+    """One run of a plan on the hosts of a Dask cluster.
+
+    Reports are saved in `folder`; `report` prints a line.
+    """
 
     def __init__(self, client: Any, folder: Path, report: Callable[[str], None]) -> None:
         self.client, self.folder, self.report = client, folder, report
@@ -143,7 +147,7 @@ class Fleet:
             self.pending[address] = FleetHost(name, future)
 
     def wait(self, check: Callable[[], None]) -> None:
-        """Save the reports until every host has ended. `check` raises Interrupted to stop the fleet."""
+        """Save the reports until every host has ended. `check` may raise Interrupted."""
         while self.pending:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)
@@ -224,7 +228,7 @@ def measure_fleet(
 
 
 def call_of_job(call: str) -> str:
-    """Return `call`, a call of a function in `job`, as Python source that imports `job`.
+    """Return Python source that imports `job` and makes `call`, such as "identity()".
 
     A function would be pickled, and pickled code works with only one version of Python.
     """

@@ -1,4 +1,4 @@
-"""The part of a fleet run on each host: it measures a plan in a separate process and returns the report.
+"""The part of a fleet run on each host: measure a plan in a separate process, return the report.
 
 A cancelled Dask task goes on, and multiprocessing cannot start children in a worker of Dask's nanny. So a
 task starts a guard: a process that runs this module as a program. The heartbeat is a number on the scheduler
@@ -29,7 +29,7 @@ from sqlstress.errors import EnvironmentFailure
 GRACE_S = 15.0
 """Maximum time for a stopped measurement to clean up, in seconds."""
 TURN_PORT = 28_461
-"""Local port that each measurement binds, so that two fleets measure on a machine one after the other."""
+"""Local port that each measurement binds, so that two fleets measure on a machine in turn."""
 POLL_S = 2.0
 """Time between two readings of the heartbeat, or two attempts to bind the port, in seconds."""
 SILENT_S = 60.0
@@ -40,7 +40,7 @@ _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENB
 
 
 def identity() -> tuple[str, str]:
-    """Return the name of this host, and an id of the machine. Containers on a machine return one id."""
+    """Return the name of this host, and an id of the machine, which its containers share."""
     name = socket.gethostname()
     with suppress(OSError):
         return name, Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -83,7 +83,7 @@ def take_turn(turn: socket.socket, port: int) -> bool:
 
 
 def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
-    """Wait for the end of standard input, then stop this process: first as Ctrl-C does, later by force.
+    """Stop this process at the end of standard input: first as Ctrl-C does, later by force.
 
     `ended` is set at the end of standard input, and the stop waits for `measuring`.
     """
@@ -102,7 +102,7 @@ def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
 
 
 def measure(run: str) -> tuple[int, str, bytes]:
-    """Measure the plan of a fleet run; return the exit code, the text of standard error, and the report.
+    """Measure the plan of a fleet run; return (exit code, text of standard error, report).
 
     `run` is the name of the heartbeat on the scheduler. Raises EnvironmentFailure if there is no report.
     """
@@ -121,7 +121,7 @@ def measure(run: str) -> tuple[int, str, bytes]:
 
 
 def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], err: IO[bytes]) -> int:
-    """Run a guard (the measuring process); return its exit code. Raises EnvironmentFailure on a stop."""
+    """Run the measuring process; return its exit code. Raises EnvironmentFailure if the fleet stops."""
     # The guard has its own process group, so that no signal to the Dask worker reaches the measurement.
     guard = subprocess.Popen(
         [sys.executable, "-m", "sqlstress.cluster.job"],
@@ -149,14 +149,14 @@ def _run_guard(order: dict[str, Any], watch: HeartbeatMonitor, out: IO[bytes], e
 
 
 class HeartbeatMonitor:
-    """Monitor of the fleet's heartbeat: a number that the client changes while it wants the measurement."""
+    """Monitor of the heartbeat, a number that the client changes while it wants the measurement."""
 
     def __init__(self, read: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self._read, self._clock = read, clock
         self._heard, self._last = clock(), 0
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if the client stopped the fleet, or sent no heartbeat for SILENT_S."""
+        """Raise EnvironmentFailure if the client stopped the fleet, or was silent for SILENT_S."""
         now, beat = self._clock(), self._last
         with suppress(Exception):  # The connection may be lost for a moment.
             beat = self._read()

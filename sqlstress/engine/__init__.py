@@ -1,1 +1,1 @@
-"""Execution of trials: worker processes, the timed loop in a common window, and the clean-up."""
+"""Execution of trials: worker processes, timed load and clean-up."""

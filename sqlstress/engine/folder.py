@@ -1,6 +1,6 @@
-"""The folder of one measurement with its databases; removal of folders that killed measurements left behind.
+"""The folder of one measurement with its databases, and the removal of killed runs' folders.
 
-A process locks the marker file of its folder. We delete only files with names that we use.
+A process locks the marker file of its folder. Only files with our names are deleted.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sqlstress.targets.place import NOTES_FOLDER, SERVER_FOLDER, TRIAL_FOLDER
 PREFIX = "sqlstress-"
 MARKER = "sqlstress-folder.json"
 SLICE_REPORT = "slice.json"
-"""File name of the report of one window of an A/B test, measured by a separate process.
+"""File name of the report of one trial of an A/B test, measured by a separate process.
 
-The process renames a temporary file to this name when the report is complete.
+The process renames a temporary file to it when the report is complete.
 """
 _OUR_FILES = re.compile(
     "|".join((*file_patterns(), r"sync-[0-9a-f]+\.tmp|slice\.json|\.sqlstress-[0-9a-f]+\.tmp"))
@@ -85,7 +85,7 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove our folders in `parent` that no process uses; return them, or [] if `parent` cannot be read."""
+    """Remove and return our unused folders in `parent`; [] if `parent` is unreadable."""
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -109,16 +109,15 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_our_files(path: Path) -> bool:
-    """Delete our files in the run folder `path`, then the folder; return whether the folder is gone.
+    """Delete our files in the run folder `path`, then the folder; return whether it is gone.
 
-    Other programs' files stay. If one of our files cannot be deleted, the marker file stays, so that a later
-    run can try again.
+    Other files stay. If one of our files cannot be deleted, the marker stays, for a later run to try again.
     """
     for file in _our_files(path):
         with suppress(OSError):
             remove(file)
     try:
-        # These folders hold only what our own database server or the programs of a trial created.
+        # Only our own database server or the programs of a trial use these folders.
         names, folders = (SERVER_FOLDER, TRIAL_FOLDER, NOTES_FOLDER), (path, *_added_folders(path))
         removable = [folder / name for folder in folders for name in names]
         for inner in filter(_is_folder, removable):
@@ -135,7 +134,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Return a new, empty folder inside `path` for a trial's programs; remove the previous trial's folder."""
+    """Return a new, empty folder in `path` for a trial's programs; remove the previous one."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -144,10 +143,7 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def add_subfolder(path: Path) -> Path:
-    """Create and return a subfolder for later trials, because files in `path` could not be removed.
-
-    If `path` is such a subfolder itself, the new folder is next to it.
-    """
+    """Create and return a folder for later trials, because files in `path` could not be removed."""
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()
@@ -159,7 +155,7 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path` and its added subfolders, without the marker; [] if `path` is unreadable."""
+    """Return our files in `path` and its added subfolders, without the marker."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
@@ -172,7 +168,7 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker; retry for 0.5 s, because another sqlstress may test it. Raises OSError."""
+    """Lock the new marker; retry for 0.5 s if another sqlstress tests it. Raises OSError."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

@@ -1,4 +1,4 @@
-"""Measurement of the harness: the cost of our code around each operation."""
+"""Measurement of the overhead of sqlstress: the cost of its own code around each operation."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the cost of one operation of the timed loop with a dummy database, in ns.
+    """Return the cost of one operation with a database that stores nothing, in ns.
 
-    Return None if an A/B test omits this measurement, if the experiment counts no operations in a window, or
-    if no operation ended in ATTEMPTS windows. `carry` keeps objects for later trials of the session.
+    None if an A/B test omits this measurement, if the experiment does not count operations in a window, or if
+    no operation ended. `carry` keeps objects for later trials.
     """
     experiment = experiment_of(case)
     if not experiment.windowed or is_omitted(COSTS):
@@ -44,7 +44,7 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
 
 def _cost_ns(source: Source | SelfDriven) -> float | None:
-    """Return the cost of one operation in a short window, in ns; None if no operation completed."""
+    """Return the cost of one operation in a short window, in ns; None without operations."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
@@ -59,9 +59,9 @@ MOST = 5000
 
 
 def bare_call_ns(place: Place, pulse: Pulse) -> float:
-    """Return the cost of the cheapest call of a driver's Python binding, in ns: the median of ROUNDS rounds.
+    """Return the cost of the cheapest call of a driver, in ns: the median of ROUNDS rounds.
 
-    Raises EnvironmentFailure if `place`, the data of a case, cannot be opened.
+    Raises EnvironmentFailure if the data cannot be opened.
     """
     with place.bare_call() as call:
         first = timeit(call, number=20) / 20 * NS_PER_S

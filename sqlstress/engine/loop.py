@@ -1,8 +1,7 @@
-"""The timed loop of a worker: it runs the operations of a source until the measured window closes.
+"""The timed loop of a worker: it runs operations until the measured window closes.
 
-A source (`engine.protocols.Source`) prepares operations in chunks: lists that the loop runs without other
-work in between. Drawing keys, counting and checking happen between chunks, so that no latency includes them.
-Their cost is reported.
+A source prepares operations in chunks: lists that the loop runs without other work in between. Drawing keys,
+counting and checking happen between chunks, so that no latency includes them. Their cost is reported.
 
 The stamps of a chunk are the begin and end of each operation. In a closed loop one reading of the clock is
 both an end and the next begin. In an open loop there are pauses between operations.
@@ -27,24 +26,24 @@ MAX_BINS = 600
 
 
 class Window(NamedTuple):
-    """Interval in which completed operations count, in ns of `perf_counter_ns`; equal in all processes."""
+    """Time in which completed operations count, in ns of `perf_counter_ns`, for all processes."""
 
     starts_ns: int
-    """Common start of all workers; before `opens_ns` if there is a warm-up."""
+    """Start of all workers; before `opens_ns` if there is a warm-up."""
     opens_ns: int
     closes_ns: int
     """End of the window; FOREVER_NS if the number of operations is fixed."""
 
     @property
     def bin_ns(self) -> int:
-        """Width of one bin of the operations over time, in ns: 0.1 s, or more to need at most MAX_BINS."""
+        """Width of one bin of the operations over time, in ns: 0.1 s, or more for MAX_BINS bins."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop, as a namespace, which the parent receives without an import."""
+    """Results of one worker's timed loop, which the parent receives without an import."""
 
     first_ns: int
     """Begin of the worker's first operation, in ns; 0 without operations."""
@@ -80,7 +79,7 @@ class Totals(SimpleNamespace):
 
 
 class LoopTally:
-    """Counter of a worker's operations, chunk by chunk. Only operations that end inside the window count."""
+    """Counter of a worker's operations that end in the window, chunk by chunk."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
         """`row_weights` has the number of rows that one operation reads or writes, per kind."""
@@ -170,17 +169,17 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk's operations until the window closes, or the next operation is not due soon.
+"""Function that runs a chunk's operations until the window closes, or the next is not due soon.
 
-Arguments: source, chunk, current time, close of the window (both in ns), clock. Returns the results and the
-stamps of completed operations.
+Arguments: source, chunk, current time, close of the window (in ns), clock. Returns results and stamps of
+completed operations.
 """
 
 
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Run a worker's operations, in the source's own loop if it has one. See `timed_loop`."""
+    """Run a worker's operations, in the source's own loop if it has one; return the totals."""
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))
@@ -237,10 +236,10 @@ def closed_loop(source: Source) -> Run:
 def run_acknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes; write each operation's end to shared memory at once.
+    """Run a chunk's operations until the window closes; store each end in shared memory at once.
 
-    A stored end acknowledges the operation even if the worker is killed later. If begins are shared, too, the
-    two arrays overlap by one word, so that one write sets an end and the next begin.
+    A stored end acknowledges the operation, even if the worker is killed later. Arrays of begins and ends may
+    overlap by one word, so that one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
@@ -263,7 +262,8 @@ def run_unacknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; keep the stamps in this process.
 
-    This is faster than shared memory, but a killed worker loses its stamps."""
+    Faster than shared memory, but a killed worker loses its stamps.
+    """
     results: list[Any] = []
     ends: list[int] = []
     keep, stamp = results.append, ends.append

@@ -1,7 +1,7 @@
-"""Measurements that a process of an A/B test leaves out, because an earlier process made them.
+"""Measurements that a process of an A/B test omits, because an earlier process made them.
 
-An environment variable names these measurements: older versions of sqlstress would refuse an option, but they
-ignore an unknown variable.
+An environment variable names them: older versions of sqlstress ignore an unknown variable, but would refuse
+an option.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Environment variable with the names of omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Costs of a sync and of our own code. Reports need the cost of a sync, so some syncs are still timed."""
+"""Costs of a sync and of our own code. A few syncs are still timed, for the report."""
 REHEARSAL = "rehearsal"
-"""Rehearsal, which is a run of the user's work on a copy of the data."""
+"""Rehearsal: a run of the user's work on a copy of the data."""
 RERUNS = "reruns"
 """Repeats of trials that other programs disturbed."""
 
 
 def is_omitted(name: str) -> bool:
-    """Return whether this process leaves a measurement out."""
+    """Return whether this process omits a measurement."""
     return name in os.environ.get(VARIABLE, "").split()

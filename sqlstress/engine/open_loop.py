@@ -1,7 +1,7 @@
-"""The open loop: operations become due at a fixed rate, whether or not earlier operations are done.
+"""The open loop: operations are due at a fixed rate, even if earlier operations are not done.
 
-Latency counts from the due time, so that a pause of the store shows in every operation that became due during
-the pause. In a closed loop it shows in only one operation per process.
+Latency counts from the due time, so that a pause of the database shows in every operation due during the
+pause. In a closed loop the pause shows in one operation per process.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum of the time for which DueSleeper polls the clock, in ns."""
+"""Minimum and maximum time for which DueSleeper polls the clock, in ns."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
     """Yield the due times of one worker's operations, in ns: endless, ascending.
 
-    `worker` counts from 1. With even spacing the due times of all workers together are equidistant. With
-    Poisson spacing each worker has a Poisson process of its own.
+    `worker` counts from 1. Even spacing: the due times of all workers together are equidistant. Poisson
+    spacing: each worker has its own Poisson process.
     """
     assert case.arrivals
     interval_ns = NS_PER_S * case.concurrency / case.arrivals.rate
@@ -47,9 +47,9 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 
 
 class DueSleeper:
-    """Sleeper that wakes up a margin before a given time, then polls the clock until this time.
+    """Sleeper that wakes up shortly before a given time, and polls the clock until this time.
 
-    The margin adapts to the system's delay. It is short, because polling takes a processor from others.
+    The margin adapts to the system's delay. A short margin takes little processor time for polling.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:
@@ -80,10 +80,10 @@ class OpenTotals(SimpleNamespace):
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind, from the due time; "queued" is for operations unfinished at the end."""
+    """Latency histogram by kind, from the due time; "queued" for operations not done in time."""
     largest_ns: dict[str, int]
     late: dict[int, int]
-    """Histogram of the delays of operations' begins that sqlstress itself caused, in ns.
+    """Histogram of the delays that sqlstress itself caused, in ns.
 
     A delay counts from the due time, or from the end of the previous operation if this end is later.
     """
@@ -92,7 +92,7 @@ class OpenTotals(SimpleNamespace):
 
 
 class OpenLoop:
-    """The argument `run` of `timed_loop` in an open loop: it begins no operation before its due time."""
+    """Runner of chunks for `timed_loop` that begins no operation before its due time."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields the due times. Operations overdue by more than `limit_ns` (if given) are skipped."""
+        """`dues` yields due times. Operations overdue by more than `limit_ns` are skipped."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)
@@ -157,7 +157,7 @@ class OpenLoop:
             self._due = next(self._dues)
 
     def _count_next(self, fate: str) -> None:
-        """Count the next due operation as `fate` ("skipped" or "queued"), if it is due inside the window."""
+        """Count the next due operation as `fate` ("skipped" or "queued"), if it is due in the window."""
         if self._due >= self._window.opens_ns:
             self._counts["due"] += 1
             self._counts[fate] += 1

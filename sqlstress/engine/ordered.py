@@ -1,4 +1,4 @@
-"""The worker's part of an experiment whose workers run a list of operations in a fixed order."""
+"""The worker's part of an experiment with a fixed order of operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 256
-"""Maximum number of operations in a chunk, which the timed loop runs without other work in between."""
+"""Maximum number of operations in a chunk, which the timed loop runs without a break."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
@@ -25,11 +25,10 @@ def shared_words(workers: int) -> Any:
 
 
 class OperationLedger:
-    """Reader and writer of one worker's progress, in its area of the array from `shared_words`.
+    """Reader and writer of one worker's progress in shared memory.
 
-    The area has a word with the chunk's first operation and length, then the end of each operation of the
-    chunk. A worker runs its operations in order, so the ends show which were acknowledged, even if it was
-    killed.
+    The worker's area has a word with the chunk's first operation and length, then the end of each operation.
+    Operations run in order, so the ends show which were acknowledged, even after a kill.
     """
 
     def __init__(self, words: Any, worker: int) -> None:
@@ -38,7 +37,7 @@ class OperationLedger:
         self._position, self.ends = slot[:1], slot[1:]
 
     def announce(self, first: int, operations: int) -> None:
-        """Publish that the worker is about to run `operations` operations of its list, from index `first`."""
+        """Publish that the worker starts `operations` operations of its list, from index `first`."""
         self.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         # One 64-bit store writes both numbers, so that a reader never sees one of them without the other.
         self._position[0] = first << _LENGTH_BITS | operations
@@ -77,7 +76,7 @@ class OrderedStep(NamedTuple):
 class OrderedSource:
     """Source of steps in a fixed order. Subclasses set `kinds`.
 
-    Only calls are timed: up to CHUNK steps are prepared ahead. An error ends the worker, so calls retry.
+    Only calls are timed: up to CHUNK steps are prepared ahead. An error ends the worker, so calls must retry.
     """
 
     kinds: Sequence[str]
@@ -87,7 +86,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`words` come from `shared_words`; `worker` counts from 1; `client` is None if nothing is stored."""
+        """`worker` counts from 1. `client` is None if nothing is stored."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

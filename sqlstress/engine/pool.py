@@ -1,6 +1,6 @@
-"""The worker processes of one trial: start, common start of the load, results and end. Each has its own pipe.
+"""The worker processes of one trial: start, common start of the load, results and end.
 
-The processes start before their data exists, so that the start overlaps with the preparation of the data.
+The processes start while the parent prepares the data. Each process has its own pipe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its pauses inside the store; None means no pauses."""
+"""Function from a worker's number to its pauses inside the database's code, or None."""
 
 HUNG = "hung"
 """First word of `WorkerExit.reason` if a worker made no progress for too long."""
@@ -61,13 +61,13 @@ class WorkerExit:
 
 
 def clause(reason: str | None) -> str:
-    """Return the reason of a failure as a clause that follows a process's name, such as "was killed"."""
+    """Return the reason as a clause to follow a process's name, such as "was killed"."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
 
 def death_clause(exitcode: int | None) -> str:
-    """Return a clause on the death of a process, such as "was killed"; for SIGBUS, add cause and remedy."""
+    """Return a clause on the death of a process, such as "was killed"; for SIGBUS, with a remedy."""
     ending = processes.exit_clause(exitcode)
     if not ending.endswith("SIGBUS"):
         return ending
@@ -77,7 +77,10 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """Workers 1 to `concurrency` of one trial, and companions: processes whose operations do not count."""
+    """All processes of one trial: workers, numbered from 1, and companions.
+
+    Companions are additional processes whose operations do not count.
+    """
 
     def __init__(
         self,
@@ -91,10 +94,9 @@ class Pool:
         pauses: Pauses | None = None,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`shared` holds the experiment's shared arrays; `trace` the shared memory of `--where`, or None.
+        """`shared` has the experiment's shared arrays, `trace` the shared memory of `--where`, or None.
 
-        `salt` changes the random draws from trial to trial. `crew` keeps idle workers for the next trial; if
-        it is None, all workers end with this trial.
+        `salt` changes the random draws. `crew` keeps idle workers for the next trial; None: all workers end.
         """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
@@ -126,7 +128,7 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start all processes or wake idle workers; none connects before `call`. Raises WorkerFailure."""
+        """Start all processes or wake idle workers, without connections yet. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -158,9 +160,9 @@ class Pool:
         self._pipes[pipe], self._inboxes[pipe] = number, Inbox(pipe)
 
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Wait until every process has answered the message of `call`; return the processes that failed.
+        """Wait until every process has answered `call`; return the processes that failed.
 
-        The limit of `timeout_s` starts again with each answer: on a slow machine many processes take long.
+        The limit of `timeout_s` starts again with each answer, for many processes on a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -171,14 +173,14 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Send READY_CALL to every process, which connects if needed and answers. Raises WorkerFailure."""
+        """Ask every process to connect, if needed, and to answer. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
         self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
-        """Send the window to every process."""
+        """Send the times of start and measurement to every process."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -189,7 +191,7 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Return the results of all workers, by number; give up after `timeout_s` without any progress."""
+        """Return the results of all workers; give up after `timeout_s` without progress."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -198,7 +200,7 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Stop the companions within `timeout_s`; return their series, and the first problem or None."""
+        """Stop the companions within `timeout_s`; return their series, and a problem or None."""
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
         messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
@@ -218,7 +220,7 @@ class Pool:
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or else of the companions, each with the number of its process."""
+        """Return the pipes of the workers, or else of the companions, with process numbers."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
@@ -229,10 +231,10 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number, message) once per process; a WorkerExit if it died, failed or took too long.
+        """Yield (number, message) once per process; the message is a WorkerExit after a failure.
 
-        The limit is `until`, a time of `monotonic`, or `stall_s` seconds without progress. `fault` says what
-        a process failed to do in time.
+        A failure is a death, an error or a timeout: at `until` (of `monotonic`), or `stall_s` seconds without
+        progress. `fault` says what was not done in time.
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -252,7 +254,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message, None if not complete, or a WorkerExit if the process died or failed."""
+        """Return a process's message; None if incomplete; a WorkerExit after death or failure."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -266,15 +268,15 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Keep idle workers for the next trial; wait up to `timeout_s` for the end of all other processes.
+        """Keep idle workers for the next trial; return whether all other processes have ended.
 
-        Return whether they have ended.
+        Wait for their end for up to `timeout_s` seconds.
         """
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Give the workers to `IdleWorkers` for the next trial if all have succeeded; else let them end."""
+        """Keep the workers for the next trial if all have succeeded; else let them end."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -287,7 +289,7 @@ class Pool:
             self._processes = self._processes[self.case.concurrency :]
 
     def end(self) -> None:
-        """End all processes except workers kept for the next trial: by the stop flag, then by signals."""
+        """End all processes except workers kept for the next trial."""
         self._words[STOP] = 1
         for pipe in self._pipes:
             pipe.close()
@@ -300,7 +302,7 @@ T = TypeVar("T")
 def to_namespace(case: T) -> T:
     """Return a copy of the case as a namespace, which a worker reads without its class.
 
-    To receive a dataclass, a process imports modules for about 15 ms.
+    To receive a dataclass, a process would import modules for about 15 ms.
     """
 
     def convert(value: Any) -> Any:
@@ -321,14 +323,14 @@ COMMON_MODULES = (
     "sqlstress.targets.place",
     *(["_sha2"] if sys.version_info >= (3, 13) else []),
 )
-"""Modules that every worker imports. Since Python 3.13, `random` needs `_sha2` for a seed of type str."""
+"""Modules that every worker imports. Since Python 3.13, `random` needs `_sha2` for a str seed."""
 
 
 def modules(cases: Iterable[Case]) -> list[str]:
-    """Return the names of the modules that the fork server, the parent of the workers, imports in advance.
+    """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some modules may not be installed. Cases that repeat a published script get no fork server, because the
-    script's time includes the start of its processes.
+    Some modules may not be installed. A repeated published script gets no fork server, because the script's
+    time includes the start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -345,7 +347,7 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time is unknown.
 
-    The time is unknown with the user's server on this machine, because that server has other clients, too.
+    The time is unknown for the user's server on this machine, which has other clients, too.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -355,7 +357,7 @@ def our_processes(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether the processes start without using the disk. Servers and user code may use the disk."""
+    """Return whether processes start without using the disk. Servers and user code may use it."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
@@ -365,9 +367,9 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number. They sleep until a trial takes them; leaving the `with` block ends them.
+    """Idle workers, by number, which sleep until a trial takes them, or the `with` block ends.
 
-    They keep shared arrays and process-wide settings, so they serve only trials with equal settings.
+    Idle workers keep shared arrays and process-wide settings, so trials must have equal settings.
     """
 
     def __init__(self) -> None:
@@ -385,8 +387,8 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        `like` is equal for all trials that the idle workers may serve. If they were started with another
-        `like` or with other `shared` arrays, end them.
+        Keep the idle workers only if `shared`, the size, and `like` (settings that a process cannot change)
+        allow it.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -397,7 +399,7 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake idle worker `number` with a message; return its process and pipe, or None if it is dead."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
@@ -433,7 +435,7 @@ def join_all(processes: Iterable[BaseProcess], timeout_s: float, pulse: Pulse) -
 
 
 def end(processes: Sequence[BaseProcess]) -> None:
-    """End processes: wait GRACE_S seconds for their own end, then terminate them, then kill them."""
+    """End processes: wait GRACE_S seconds, then terminate, then kill."""
     for act in (BaseProcess.terminate, BaseProcess.kill):
         # The clean-up must not be interrupted, so the pulse does nothing.
         if join_all(processes, GRACE_S, lambda: None):

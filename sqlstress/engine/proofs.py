@@ -20,7 +20,7 @@ Found = TypeVar("Found", bound=Check | None)
 
 
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
-    """Return the result of `check`, which reads the database; if the reading fails, return a failed check.
+    """Return the result of `check`, or a failed check if reading the database fails.
 
     Re-raises SqlstressError, OSError and MemoryError, which do not concern the data.
     """
@@ -33,7 +33,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return a check of the values that workers read, and of torn transactions if workers looked for them."""
+    """Return a check of the values that workers read and, if tested, of torn transactions."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
@@ -55,7 +55,7 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """The parent's part of one trial: it creates the data, and verifies all acknowledged writes afterwards.
+    """The parent's part of one trial: create the data, verify acknowledged writes afterwards.
 
     A subclass adds `create` and `checks`, which are called only if the target stores data.
     """

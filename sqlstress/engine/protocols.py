@@ -1,4 +1,4 @@
-"""Interfaces between the engine and an experiment: the worker's part and the parent's part of a trial."""
+"""Interfaces between engine and experiment: the worker's and the parent's part of a trial."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:  # a worker process need not import reports
     from sqlstress.targets.views import Operation
 
 FAILED = 255
-"""Kind of an operation that was given up after its time-out."""
+"""Kind of an operation that was given up after its timeout."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Results of a worker with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
+"""Results of a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
 
 
 class Chunk(NamedTuple):
@@ -41,14 +41,14 @@ class Stamps(NamedTuple):
 
 
 class Source(Protocol):
-    """A worker's part of an experiment: it prepares operations in chunks, and takes their results."""
+    """A worker's part of an experiment: prepare operations in chunks, and take their results."""
 
     kinds: Sequence[str]
     """Names of the kinds of operations."""
     acknowledges: bool
     """Whether completed operations must be known even if the worker is killed."""
     stamps: Any
-    """Stamps that the loop fills if `acknowledges`: an end in shared memory acknowledges an operation."""
+    """Shared memory for stamps, if `acknowledges`: writing an end acknowledges an operation."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -57,19 +57,19 @@ class Source(Protocol):
         """Prepare up to `size` operations; return None if no operation is left."""
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        """Record that operation `index` of the chunk timed out; re-raise `error` if it has another cause."""
+        """Record that operation `index` of the chunk timed out; re-raise any other `error`."""
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Acknowledge and check the first `done` operations of a chunk, whose calls returned `results`."""
+        """Acknowledge and check the first `done` operations of a chunk, which returned `results`."""
 
     def busy_counts(self) -> tuple[int, int]:
-        """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT answers so far."""
+        """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT results so far."""
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its settings as read back."""
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the connections."""
 
 
 class SelfDriven:
@@ -80,16 +80,16 @@ class SelfDriven:
         raise NotImplementedError
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its effective settings."""
+        """Return errors in the data that the worker read, and its settings as read back."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the connections."""
         raise NotImplementedError
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings, as plain data for a pipe: errors in the data, settings, other results."""
+    """One worker's findings, as plain data for a pipe: errors in the data, settings and more."""
 
     effective: dict[str, str]
     reads_checked: int
@@ -105,13 +105,13 @@ class Findings(SimpleNamespace):
     series: list[tuple[str, str, list[int]]]
     """Values over time: (name, unit, values) of each Series."""
     latency: dict[str, tuple[dict[int, int], int]]
-    """Latencies of parts of operations in the window: name → (histogram, longest in ns)."""
+    """Latencies of parts of operations in the window: name → (histogram, maximum in ns)."""
     failures: list[tuple[str, str, dict[int, int], int]]
     """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
-    """Observed events, such as errors: topic, kind, count, example and traits of each Sighting."""
+    """Observed events, such as errors: topic, kind, count, example, traits of a Sighting."""
     reconnected: bool
-    """Whether the worker closed connections during the trial: the last one to close deletes the WAL."""
+    """Whether the worker closed connections during the trial, so that SQLite may delete the WAL."""
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
@@ -133,14 +133,14 @@ class Outcome(NamedTuple):
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time at which a dead worker was known to have ended, in ns of the workers' clock; 0 means unknown."""
+    """Time at which a dead worker was known to have ended, in ns of `perf_counter_ns`; 0: unknown."""
 
 
 class Companion(Protocol):
-    """An additional process of a trial, whose operations are not counted. It connects when it is created."""
+    """An additional process of a trial, whose operations do not count. Creating it connects it."""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Work until `ended` returns true; return the values recorded in `window`, the workers' window."""
+        """Work until `ended` returns true; return the values recorded in the measured time."""
 
     def close(self) -> None:
         """Close the companion's connections."""
@@ -167,7 +167,7 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Prepare for the load, before the workers connect and after the last check of the new data."""
+        """Prepare for the load, after the last check of new data, before workers connect."""
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -182,16 +182,16 @@ class Work(Protocol):
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return a trial whose files another program changed, with observations that explain the change."""
+        """Return a trial with observations that explain a change by another program."""
         return trial
 
     @property
     def completing(self) -> str:
-        """Name of the phase in which `complete` runs, for the progress line; empty if it takes no time."""
+        """Name of the phase of `complete`, for the progress line; empty if it takes no time."""
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with measurements of the files after the workers' end, such as the file space."""
+        """Return the trial with measurements after the load, such as the sizes of files."""
         return trial
 
     def release(self) -> None:

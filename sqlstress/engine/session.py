@@ -1,4 +1,4 @@
-"""Set-up of a study: a new folder, file descriptors, a description of the environment, stop signals."""
+"""Set-up of a measurement: folder, file descriptors, facts on the machine, stop signals."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from sqlstress.targets import run_services, target_of
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Tools with which most studies measure: a report to fill and a runner of trials."""
+    """Tools of a study (a measurement in steps): a report to fill and a runner of trials."""
 
     report: Report
-    """Report without runs: only time, command and environment."""
+    """Report without results: only time, command and environment."""
     runner: TrialRunner
-    """Runner of trials in the session's folder; it stops on a signal and informs the observer."""
+    """Runner of trials in the session's folder, which stops on a signal and informs the observer."""
 
 
 class MeasuringSession:
-    """Factory of benches (tools of a study) for `cases`, each with a new folder inside `directory`."""
+    """Factory of benches (tools to measure `cases`), each with a new folder in `directory`."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -51,8 +51,7 @@ class MeasuringSession:
     def opened(self, observer: Observer) -> Iterator[Bench]:
         """Yield a bench, whose runner raises Interrupted after a stop signal.
 
-        Raises UsageError if a server's files should be kept, another SqlstressError for an unusable
-        `directory`.
+        Raises UsageError for `keep` with a server, other SqlstressErrors for an unusable `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
@@ -81,14 +80,14 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why the C loop is unavailable, if the case could use the loop; else None."""
+    """Return the reason why the C loop is unavailable for a suitable case, or None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 
 
 def waiting_drivers(cases: Sequence[Case]) -> list[str]:
-    """Return the drivers of workers that open the database and have a busy timeout."""
+    """Return the drivers of cases whose workers open the database with a busy timeout."""
     waiting = (
         case for case in cases if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
     )
@@ -96,7 +95,7 @@ def waiting_drivers(cases: Sequence[Case]) -> list[str]:
 
 
 DESCRIPTORS_PER_WORKER = 3
-"""Descriptors of the parent per process: our pipe, and multiprocessing's sentinel and job pipe."""
+"""File descriptors of the parent per process: our pipe, and two of multiprocessing."""
 SPARE_DESCRIPTORS = 64
 
 
@@ -108,7 +107,7 @@ def needed_descriptors(case: Case) -> int:
 
 
 def raise_descriptor_limit(count: int) -> None:
-    """Allow `count` open files to this process and its children. Raises EnvironmentFailure if impossible."""
+    """Allow `count` open files in this process and its children. Raises EnvironmentFailure."""
     if sys.platform == "win32":
         return  # Windows does not limit handles.
     import resource

@@ -31,13 +31,13 @@ class Progress:
     left_s: float
     """Estimated time left, in seconds."""
     label_width: int = 0
-    """Width of the study's longest label, in characters, so that the progress bar does not move sideways."""
+    """Width of the longest label, in characters, for a progress bar that stays in place."""
     note_width: int = 0
-    """Width of the study's longest note, in characters; 0 means unknown."""
+    """Width of the longest note, in characters; 0 means unknown."""
 
 
 class Observer:
-    """Receiver of a study's events; this class ignores them. Methods must be quick and never raise."""
+    """Receiver of a study's events; ignores them. Methods must be quick and never raise."""
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""
@@ -46,13 +46,13 @@ class Observer:
         """Receive the trial's new phase: preparing, starting, measuring or verifying."""
 
     def waiting(self) -> None:
-        """Receive a sign of life in a phase other than the load; may be called often."""
+        """Receive a sign of life while a trial is prepared, started or verified; may be called often."""
 
     def tick(self, operations: int) -> None:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive, once a second during a watch, functions that return its state as a page or as a line."""
+        """Receive, once a second during `watch`, functions that return the state as page or line."""
 
 
 SILENT = Observer()
@@ -65,7 +65,7 @@ class AnyBench(Protocol):
 
     @property
     def report(self) -> Report:
-        """Report without runs: only time, command and environment."""
+        """Report without results: only time, command and environment."""
 
 
 B = TypeVar("B", bound=AnyBench)
@@ -74,17 +74,19 @@ B_co = TypeVar("B_co", bound=AnyBench, covariant=True)
 
 
 class Study(Protocol[B_contra]):
-    """A measurement in steps. Each object runs only once."""
+    """A measurement in steps, such as a sweep. Each object runs only once."""
 
     def steps(self, bench: B_contra) -> Steps:
         """Measure, yield after each measurement, and report progress to the bench's observer.
 
-        Raises Interrupted on a stop signal. Raises any other problem as SqlstressError, and only if there is
-        no result yet.
+        Raises Interrupted on a stop signal, and another SqlstressError only if there is no result yet.
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without runs, with the results so far. May be called between two steps."""
+        """Return `blank`, a report without results, with the results so far.
+
+        May be called between two steps.
+        """
 
 
 class StudyRequest(NamedTuple):
@@ -92,7 +94,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure; it measures the first case first."""
+    """Cases that the study may measure, starting with the first case."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 
@@ -100,12 +102,12 @@ class StudyRequest(NamedTuple):
 ReadWords = Callable[[Sequence[str], Iterable[Option], str], dict[str, Any]]
 """Function that parses words of a command line and returns the values by option name.
 
-Arguments: the words, the options, and the source of the words for the message of a UsageError.
+Arguments: words, options, and the source of the words for error messages.
 """
 
 
 class BenchOpener(Protocol[B_co]):
-    """Factory of a study's bench, such as MeasuringSession."""
+    """Factory of a bench (tools of a study), such as MeasuringSession."""
 
     @property
     def kept_folder(self) -> Path | None:
@@ -124,13 +126,13 @@ class ObservationRequest(NamedTuple):
 
     study: Study[Any]
     opens: Callable[[tuple[str, ...]], BenchOpener[Any]]
-    """Function from the words of the command line to the factory of the bench."""
+    """Function from the words of the command line to a factory of the study's tools."""
     plain: bool
     """Whether the state is printed as one line each time, even if a full page is possible."""
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception, and asks to report it if it is unexpected."""
+    """Return the SqlstressError that explains an exception, with a request to report bugs."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)
@@ -142,7 +144,7 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
     """Return the text for the report on a problem that ends a measurement.
 
-    Raises Interrupted unchanged, and the problem as SqlstressError if there are no results (`nothing_yet`).
+    Raises the problem instead if it is Interrupted, or if there are no results (`nothing_yet`).
     """
     if isinstance(problem, Interrupted):
         raise problem

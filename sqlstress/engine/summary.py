@@ -28,8 +28,8 @@ def summarise(
 ) -> Trial:
     """Return the Trial, without a verdict on its data yet.
 
-    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
-    count from `Pool.call`; without a common start, as in a published script, from the processes' start.
+    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds from
+    `Pool.call` (from the processes' start without a common start of the load).
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -67,7 +67,10 @@ def summarise(
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the window's length, in seconds; without a window, the time from first begin to last end."""
+    """Return the length of the measurement, in seconds.
+
+    Without a window, the time from the first operation's begin to the last operation's end.
+    """
     if not experiment_of(case).common_start:
         return whole_s
     if window.closes_ns != FOREVER_NS:
@@ -108,7 +111,7 @@ def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Return the rate of transactions in the window's second half, relative to its first half.
+    """Return the TPS of the second half divided by that of the first half.
 
     None without a window, or if the halves are too short.
     """
@@ -120,7 +123,7 @@ def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None
 
 
 def _latency(done: Sequence[Done]) -> dict[str, Latency]:
-    """Return the latencies merged over workers, by kind of operation, then by part of operations."""
+    """Return the latencies of all workers, by kind of operation, and by part of operations."""
     by_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
     for result in done:
         for kind, buckets in result.totals.buckets.items():
@@ -134,7 +137,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
     """Return all failed operations by kind and error, the most frequent first.
 
-    The kind and the error are empty if they were not recorded.
+    A kind or error that was not recorded is empty.
     """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
@@ -149,13 +152,13 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Merge pairs of a histogram and its largest value in ns."""
+    """Return a Latency merged from pairs (histogram, maximum in ns)."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the fates of the due operations, summed over workers; None for a closed loop."""
+    """Return the counts of operations that were due, over all workers; None for a closed loop."""
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -177,7 +180,7 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
 
 
 def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back, by name; different values are joined by " / "."""
+    """Return the settings that workers read back, by name; values that differ joined by " / "."""
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
     read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
@@ -208,7 +211,7 @@ def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
 
 
 def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
-    """Return a line on the workers that failed, which names the first; None if no worker failed."""
+    """Return a line such as "worker 3 was killed, and 2 more" if workers failed, else None."""
     failed = [worker for worker in workers if worker.error]
     if not failed:
         return None

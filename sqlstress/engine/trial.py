@@ -1,4 +1,4 @@
-"""One trial, in its order: start, prepare, connect, load in a common window, verify, discard."""
+"""One trial: start workers, prepare data, connect, run the load, verify, discard."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from sqlstress.targets.place import DURING_MEASUREMENT, Disturbance, Place
 
 
 class Guard:
-    """Snapshot of a trial's data after its preparation, to detect changes by other programs."""
+    """Snapshot of a trial's prepared data, to detect changes by other programs."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """If workers change the schema (`redefines`), schema changes by other programs are not detected."""
+        """With `redefines` (workers change the schema), ignore changes of the schema."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
@@ -57,7 +57,7 @@ class Guard:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return the change by another program, or None. Call it after all workers have disconnected."""
+        """Return the change by another program, or None. Call it after all workers have ended."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -76,7 +76,7 @@ class Guard:
 
 
 def unreadable_verdict(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict on data that a disturbance has made unreadable; None if the data is readable."""
+    """Return the verdict on data that another program made unreadable; None if it is readable."""
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -85,18 +85,18 @@ def unreadable_verdict(disturbance: Disturbance) -> Verdict | None:
 
 
 MIN_STALL_S = 1.0
-"""Minimum length of a stall, in seconds. Even on a busy machine a waking process runs sooner."""
+"""Minimum length of a stall, in seconds. Even on a busy machine a process wakes sooner."""
 
 
 def seconds_asleep() -> float:
-    """Return the lead of the clock that counts sleep over the clock that does not, in seconds.
+    """Return the time that the machine has slept since a fixed time, in seconds.
 
-    Only changes have a meaning. It is 0.0 on Windows, where `perf_counter` counts sleep.
+    0.0 on Windows, where `perf_counter` counts sleep, so that a late reading shows it.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
     if sys.platform == "darwin":
-        # Two raw clocks, because macOS slews CLOCK_MONOTONIC by up to a second in some hours.
+        # Raw clocks, because macOS slews CLOCK_MONOTONIC by up to a second in some hours.
         return time.clock_gettime(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime(time.CLOCK_UPTIME_RAW)
     return 0.0
 
@@ -104,14 +104,14 @@ def seconds_asleep() -> float:
 class StallDetector:
     """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 
-    Call `look` several times a second: a late reading of the clock shows that nothing ran. During sleep, a
-    clock that counts sleep also moves away from a clock that does not.
+    Call `look` several times a second: a long interval between two calls shows that nothing ran. Clocks that
+    do and do not count sleep also show a sleep.
     """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, asleep: Callable[[], float] = seconds_asleep
     ) -> None:
-        """`asleep` returns the seconds that the machine has slept since some fixed time."""
+        """`asleep` returns the time that the machine has slept since some fixed time, in seconds."""
         self._clock, self._asleep = clock, asleep
         self._slept_before = self._asleep()
         self._last = clock()
@@ -126,24 +126,23 @@ class StallDetector:
             self._longest = (self._last, now)
         self._last = now
 
-    def seconds(self, went_on: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
+    def seconds(self, made_progress: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest time in which nothing ran, in seconds; 0 if it is at most MIN_STALL_S.
 
-        `went_on(begin_s, end_s)` returns whether workers made progress between two times. If they did, only
-        this process was late, and its delay is no stall.
+        `made_progress(begin_s, end_s)` returns whether workers worked. If so, only this process was late.
         """
         begin, end = self._longest
         late_s = end - begin
-        if late_s > MIN_STALL_S and went_on(begin, end):
+        if late_s > MIN_STALL_S and made_progress(begin, end):
             late_s = 0.0
         longest = max(late_s, self._asleep() - self._slept_before)
         return longest if longest > MIN_STALL_S else 0.0
 
 
-def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins of the window between two times.
+def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
+    """Return whether workers finished operations in most bins (parts) of a period.
 
-    The times are in seconds of `perf_counter`. False if no bin lies completely between them.
+    The period is in seconds of `perf_counter`. False if the period has no complete bin.
     """
     counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
@@ -157,16 +156,16 @@ def went_on(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: 
 
 
 MIN_LEAD_S = 0.005
-"""Minimum time between the announcement of the window and the common start, in seconds."""
+"""Minimum time between sending the window (times of the measurement) and the start, in s."""
 LEAD_ANSWERS = 2.0
-"""Additional time before the common start, as a multiple of the time in which all processes answered."""
+"""Additional time before the start, as a multiple of the time for all processes to answer."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
-    """Return a window that begins late enough for every worker to receive it in time.
+    """Return the times of start and measurement, late enough for every worker to receive them.
 
-    Processes need `answer_s` to answer a call. `extra_s` lengthens the warm-up; without warm-up it delays the
-    start.
+    `answer_s` is the time in which all processes answered. `extra_s` lengthens the warm-up, or else delays
+    the start.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -177,33 +176,33 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
-    """Return the delay of the last worker's begin after the window opened, in seconds; 0 if all were in time.
+    """Return the delay of the last worker's begin in the measurement, in seconds, or 0.
 
     Also 0 if a worker has died: a late trial is repeated, and a repeat would hide the death.
     """
     if window.closes_ns == FOREVER_NS or not all(worker.done for worker in ended):
         return 0.0
-    # A worker that never began counts as if it had begun when the window closed.
+    # A worker that never began counts as if it had begun at the end of the window.
     begins = [worker.done.totals.first_ns or window.closes_ns for worker in ended if worker.done]
     late_s = (max(begins, default=0) - window.opens_ns) / NS_PER_S
-    # Without warm-up the window opens at the common start, which no worker hits to the nanosecond.
+    # Without warm-up the window opens at the start, which no worker hits to the nanosecond.
     tolerance_s = 0.0 if case.warmup_s else max(0.02, case.duration_s / 50)
     return late_s if late_s > tolerance_s else 0.0
 
 
 class RetryReason(NamedTuple):
-    """Reason why a trial in which nothing failed is not valid, and may be repeated."""
+    """Reason why a trial without failures is not valid, so that it may be repeated."""
 
     late_s: float
-    """Delay of the last worker after the window opened, in seconds, or 0."""
-    still_s: float
+    """Delay of the last worker after the begin of the measurement, in seconds, or 0."""
+    stalled_s: float
     """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
-    """Event that did not occur, such as "transaction ended within the window of 300ms"; else empty."""
+    """Missing event, such as "transaction ended within the window of 300ms"; else empty."""
     crowd: str = ""
     """Text such as "1,000 processes on 2 cores" if there are too many processes; else empty."""
     quota: Throttling | None = None
-    """Effect of the container's CPU quota if it was used up; else None."""
+    """Effect of the container's CPU quota if the quota was used up; else None."""
 
     def message(self, attempts: int) -> str:
         """Return an error message with a remedy, after this number of attempts."""
@@ -213,15 +212,15 @@ class RetryReason(NamedTuple):
         times = f" {attempts} times" if attempts > 1 else ""
         stopped = f"the CPU quota of {self.quota.cores:.3g} cores stopped the processes" if self.quota else ""
         fewer = "Lower --concurrency, or use a machine with more processors"
-        if self.still_s:
-            still = f"{self.still_s:.1f} s"
+        if self.stalled_s:
+            stalled = f"{self.stalled_s:.1f} s"
             if stopped:
-                return f"{stopped}{times} (for up to {still}): raise the quota, or lower --concurrency"
+                return f"{stopped}{times} (for up to {stalled}): raise the quota, or lower --concurrency"
             if self.crowd:
                 late = f"{self.crowd} wait too long for a processor. {fewer}"
-                return f"nothing ran for up to {still}{times}: {late}"
+                return f"nothing ran for up to {stalled}{times}: {late}"
             return (
-                f"the machine slept, or this program was stopped, while it measured{times} (for {still}): "
+                f"the machine slept, or this program was stopped, while it measured{times} (for {stalled}): "
                 "let it run undisturbed"
             )
         late = f"a worker came late to the window{times}"
@@ -231,24 +230,24 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Minimum number of processes per core at which a process may wait several seconds for a processor."""
+"""Minimum number of processes per core at which one may wait seconds for a processor."""
 
 
 def retry_reason(
-    late_s: float, still_s: float, workers: int = 1, quota: Throttling | None = None
+    late_s: float, stalled_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None; see RetryReason for `late_s` and `still_s`."""
-    if not (late_s or still_s):
+    """Return the reason to repeat a trial, or None. Nothing ran for `stalled_s` seconds."""
+    if not (late_s or stalled_s):
         return None
     cores, crowd = usable_cores(), ""
     if workers >= CROWDED_PROCESSES_PER_CORE * cores:
         crowd = f"{workers:,} processes on {cores} core{'s' * (cores != 1)}"
-    return RetryReason(late_s, still_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
+    return RetryReason(late_s, stalled_s, crowd=crowd, quota=quota if quota and quota.throttled else None)
 
 
 def empty_window_reason(case: Case, trial: Trial) -> RetryReason | None:
-    """Return the reason to repeat a trial in whose window no operation ended, or None if some did."""
-    # In an open loop (operations due at a given rate) the table shows unfinished operations as queued.
+    """Return the reason to repeat a trial without operations in the measured time, else None."""
+    # In an open loop (operations start at a given rate) unfinished operations appear as queued.
     done = trial.transactions or trial.failed or trial.arrived
     if done or trial.error or not has_window(case) or not experiment_of(case).retries_empty:
         return None
@@ -261,13 +260,16 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk, 0 to 1, that other programs may take before a trial is repeated."""
+"""Maximum share of processors or disk, 0 to 1, for other programs without a repeat."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study because of other programs: a machine may always be busy."""
+"""Maximum number of repeats per study for other programs' load: a machine may always be busy."""
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement. A trial's salt, a number, changes its random draws."""
+    """Runner of the trials of one measurement.
+
+    Each attempt has another salt, a number that changes the random draws.
+    """
 
     def __init__(
         self,
@@ -279,20 +281,20 @@ class TrialRunner:
         starter: Starter = SPAWNING,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`crew` keeps workers alive for the next trial; if it is None, all workers end with their trial."""
+        """`crew` keeps workers alive for the next trial; None: all workers end with their trial."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.starter, self._crew = starter, crew
         self.case_number = 0
         self.salt = first_salt
         """Salt of the last attempt; every attempt takes the next number."""
         self.carry: dict[Any, Any] = {}
-        """Objects for later trials, such as files that they can use again."""
+        """Objects for later trials, such as files to use again."""
         self._copies: dict[Any, Any] | None = None if keep else {}
         self._patience = 0 if is_omitted(RERUNS) else MAX_RERUNS
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial. If other programs disturbed it much, run it again and return the less disturbed trial.
+        """Run a trial. If other programs disturbed it, run it again and return the better trial.
 
         A trial with wrong data is always returned.
         """
@@ -309,13 +311,13 @@ class TrialRunner:
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once, for the verdict on its data; the trial's figures may be invalid."""
+        """Run a trial once, for the verdict on its data; its figures may be invalid."""
         trial, reason = self._attempt(case, index, 0.0, pauses)
-        # A trial without operations says nothing about the data, so the trial gets an error.
+        # A trial without operations proves nothing about the data, so it gets an error.
         return replace(trial, error=reason.message(1)) if reason and reason.missing else trial
 
     def run_valid(self, case: Case, index: int) -> Trial:
-        """Run a trial, and repeat it while it is not valid (see RetryReason), ATTEMPTS times at most."""
+        """Run a trial; repeat it while it is not valid, up to ATTEMPTS times in total."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
@@ -335,7 +337,7 @@ class TrialRunner:
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Return one trial, and the reason to repeat it or None. The window opens `extra_s` later."""
+        """Return one trial, and the reason to repeat it or None. `extra_s` delays the measurement."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -368,7 +370,10 @@ class TrialRunner:
         )
 
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
-        """Start the processes and prepare the data, in this order for a common start; return a snapshot."""
+        """Start the processes and prepare the data; return a snapshot of the data.
+
+        With a common start of the load, start the processes first.
+        """
         common_start = experiment_of(case).common_start
         if common_start:
             pool.start(self._wait)
@@ -384,7 +389,7 @@ class TrialRunner:
     def discard(self, discard: Callable[[], None]) -> None:
         """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove open files. If so, later trials get a new folder; the measurement stays valid.
+        Windows does not remove open files; later trials get a new folder.
         """
         if self.keep:
             return
@@ -397,14 +402,14 @@ class TrialRunner:
     def _examine(
         self, case: Case, work: Work, guard: Guard, trial: Trial, ended: Sequence[WorkerExit]
     ) -> Trial:
-        """Return the trial with its verdict, and with the measurements taken after the workers' end.
+        """Return the trial with its verdict and with measurements taken after the load.
 
-        If verification fails with an error, the trial keeps its figures and is marked as not valid.
+        An error of the verification marks the trial as not valid, but keeps its figures.
         """
         try:
             disturbance = guard.disturbance(ended)
             if disturbance:
-                self.carry.clear()  # Later trials must not begin with copies of these files.
+                self.carry.clear()  # Later trials must not start with copies of these files.
                 if self._copies:
                     self._copies.clear()
                 trial = work.explain(replace(trial, error=disturbance.text))
@@ -428,9 +433,9 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, pool: Pool, extra_s: float
     ) -> tuple[Trial, list[WorkerExit], RetryReason | None]:
-        """Run the load until the processes have ended; return the trial without a verdict on its data.
+        """Run the load; return (trial without a verdict, workers, reason to repeat or None).
 
-        `extra_s` delays the opening of the window. Also return the workers, and the reason to repeat or None.
+        `extra_s` delays the begin of the measurement.
         """
         # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
@@ -448,13 +453,13 @@ class TrialRunner:
             window = self._window(case, pool, extra_s)
             pool.go(window)
         self.observer.phase("measuring")
-        standstill = StallDetector()
+        stall_detector = StallDetector()
         watch = CpuMonitor(our_processes(case), window.starts_ns, window.closes_ns)
         quota = QuotaMonitor(window.opens_ns, window.closes_ns)
 
         def pulse() -> None:
             self.signals.check()
-            standstill.look()
+            stall_detector.look()
             watch.pulse()
             quota.pulse()
             work.meanwhile(window, self.signals.check)
@@ -478,12 +483,12 @@ class TrialRunner:
             trial = replace(
                 trial, foreign_share=shares.foreign, stolen_share=shares.stolen, throttled=shares.throttled
             )
-        still_s = standstill.seconds(partial(went_on, window, ended))
+        stalled_s = stall_detector.seconds(partial(made_progress, window, ended))
         late_s = lateness_s(case, window, ended)
-        return trial, ended, retry_reason(late_s, still_s, case.concurrency, throttling)
+        return trial, ended, retry_reason(late_s, stalled_s, case.concurrency, throttling)
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
-        """Return a window that begins late enough for all workers to receive it in time."""
+        """Return the times of start and measurement, late enough for all workers to receive them."""
         start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
@@ -498,7 +503,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted instead of WorkerFailure after a stop signal, which may have ended workers."""
+        """Raise Interrupted, not WorkerFailure, after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:
@@ -511,7 +516,7 @@ class TrialRunner:
 
 
 def _foreign_share(trial: Trial) -> float:
-    """Return the larger of other programs' shares of the processors and of the disk, 0 to 1; 0 if unknown."""
+    """Return other programs' share of the processors or disk (the larger), 0 to 1; 0 if unknown."""
     taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
     # A repeat does not help a trial that the CPU quota has stopped, so its processor share does not count.
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)

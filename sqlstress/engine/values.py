@@ -2,10 +2,10 @@
 
 The first eight bytes of a value are a positive integer: 15 bits of salt (a number per trial, its highest bit
 set), 12 bits of worker (0 is the preload: the rows stored before the load) and 36 bits of sequence number.
-Values of more than eight bytes are blobs, padded with bytes that follow from the three numbers. All values
-differ, so SQLite cannot skip a write, and every value identifies its write.
+Longer values are blobs, padded with bytes that follow from the three numbers. All values differ, so SQLite
+cannot skip a write.
 
-The preload has one salt in all trials, so that trials can begin with copies of the same files.
+The preload has one salt in all trials, so that trials can start with copies of the same files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of the preload, which no trial has. SQLite stores integers with it in eight bytes, too."""
+"""Salt of rows stored before the load. SQLite stores integers with it in 8 bytes, too."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,14 +27,17 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Writer of a value: number of the worker (0 is the preload), and sequence number of its write."""
+    """Writer of a value: worker (0: stored before the load), and number of the write."""
 
     worker: int
     sequence: int
 
 
 class Values:
-    """Maker and reader of the values of one trial. `trial` becomes the salt; `size` is in bytes."""
+    """Maker and reader of the values of one trial.
+
+    `trial` becomes the salt, a part of each value; `size` is in bytes.
+    """
 
     def __init__(self, trial: int, size: int) -> None:
         self.salt = SALTS | trial % SALTS
@@ -42,7 +45,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which sequence numbers of `worker` are added; worker 0 is the preload."""
+        """Return the integer to which a worker's sequence numbers are added; worker 0: preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -61,8 +64,8 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Its arguments are the first number and a flag per value: whether the caller uses the value. Other
-        values may be None.
+        Arguments: the first number, and a flag per value: whether the value is needed. Other values may be
+        None.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:
@@ -72,7 +75,7 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return the bytes that pad a worker's values; each value begins at a different offset in them."""
+        """Return bytes to pad a worker's values, each from another offset."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)

@@ -1,8 +1,8 @@
-"""A worker process: start, connect when called, wait for the common start, run the timed loop, report.
+"""A worker process: start, connect when called, wait for the common start, run the load, report.
 
-A companion is an additional process of a trial, such as a reader. It starts and ends like a worker, but its
-operations are not counted. Both import as little as possible. They open database files only through SQLite:
-closing a file would drop the process's POSIX locks on it.
+A companion is an additional process of a trial, such as a reader, whose operations are not counted. Workers
+and companions import as little as possible. They open database files only through SQLite: closing a file
+would drop the process's POSIX locks on it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""Words per process: 64 bytes, so that two workers never share a cache line. Slot 0 is the parent's."""
+"""Words per process: 64 bytes, so that no two workers share a cache line. Slot 0: the parent."""
 STOP, DISMISSED = 0, 1
 """Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
-"""Time before the common start, in ns, at which a worker ends its inexact sleep and polls the clock."""
+"""Time before the common start, in ns, at which a worker stops sleeping and polls the clock."""
 
 READY_CALL = "are you there?"
-"""Message that a process answers with Ready. The first such message also means that the data exists."""
+"""Message that a process answers with Ready. The first READY_CALL means that the data exists."""
 
 
 class Job(NamedTuple):
-    """Instructions that a worker or a companion (see the module) gets when it starts."""
+    """Instructions for a worker, or for a companion (an additional process), at its start."""
 
     half: Any
     """Function or class that creates the process's part: a Source, SelfDriven or Companion."""
@@ -81,7 +81,7 @@ class Done(NamedTuple):
 
 
 class Observed(NamedTuple):
-    """Last message from a companion (see the module): the values that it recorded over time."""
+    """Last message from a companion (an additional process): its recorded values."""
 
     series: list[Series]
 
@@ -108,7 +108,7 @@ def main(job: Job, pipe: Pipe) -> None:
 
 
 def _run_job(job: Job, pipe: Pipe) -> None:
-    """Do the work of one trial, then close all connections."""
+    """Do the work of one trial, and close all connections."""
     pipe.recv()  # Wait for the parent's first message: the data may not exist before it.
     place = open_place(job.case, job.where)
     watch = place.watch(job.trace, job.number) if job.trace else None
@@ -132,7 +132,7 @@ def _run_job(job: Job, pipe: Pipe) -> None:
 
 
 def run_companion(job: Job, pipe: Pipe) -> None:
-    """Run a companion (see the module) from its start to its last message."""
+    """Run a companion (an additional process) from its start to its last message."""
     words = memoryview(job.counters).cast("B").cast("q")
     with report_failures(pipe, job.case.driver):
         init_child()
@@ -199,7 +199,7 @@ def _run_loop(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
 
 
 def wait_until(start_ns: int) -> None:
-    """Sleep until shortly before `start_ns`, then poll the clock."""
+    """Sleep until shortly before `start_ns`, and poll the clock until `start_ns`."""
     left = start_ns - time.perf_counter_ns()
     if left > POLL_NS:
         time.sleep((left - POLL_NS) / 1e9)

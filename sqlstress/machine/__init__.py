@@ -1,4 +1,4 @@
-"""Description of a measurement's environment: host, file system, cost of a sync, and warnings."""
+"""Description of a measurement's environment: host, file system, cost of a sync, warnings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,11 @@ def fingerprint(
     sync_budget_ns: int = sync_cost.BUDGET_NS,
     waiting: Sequence[str] = (),
 ) -> Environment:
-    """Return the environment of databases in `folder`. It takes about 0.3 s on a common disk.
+    """Return the environment of databases in `folder`, after about 0.3 s on a common disk.
 
-    `builds` has the SQLite libraries in use. `settings` and `most_workers` (the highest concurrency) are
-    those of all planned cases. `not_native` has reasons why a load that suits the C loop runs in Python.
-    `sync_budget_ns` limits the time for samples of a sync. The wait for a lock is timed for each driver in
-    `waiting`, which takes 0.05 s, or up to 3 s if the library waits in steps of a second.
-
-    Raises EnvironmentFailure if the folder is not writable.
+    `not_native` has reasons why a load that suits the C loop runs in Python. `sync_budget_ns` limits the time
+    for samples of a sync. The wait for a lock is timed for each driver in `waiting`, in 0.05 s, or up to 3 s
+    if the library waits in steps of a second. Raises EnvironmentFailure if the folder is not writable.
     """
     machine = host.describe_host()
     mounted = host.file_system_of(folder)

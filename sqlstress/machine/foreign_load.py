@@ -1,4 +1,7 @@
-"""Load that is not ours during a measurement: on processors (programs, other guests, heat) and the disk."""
+"""Load of other programs during a measurement, on processors and the disk.
+
+On processors, it includes other guests of the hypervisor and slow-downs by heat.
+"""
 
 from __future__ import annotations
 
@@ -24,19 +27,19 @@ class Family:
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` None is this process. `changing`: list descendants at each reading. Raises NoSuchProcess."""
+        """`pid` None: this process. `changing`: list descendants each time. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
-        """Last reading of each descendant, in seconds; empty if the system counts ended processes itself."""
+        """Last reading of each descendant, in seconds; empty if the system counts ended processes."""
 
     def spent_s(self) -> float | None:
-        """Return the processor time of all these processes since their start, in seconds; None if unknown."""
+        """Return the processor time of the processes since their start, in seconds, or None."""
         try:
             if self.changing or self._descendants is None:
                 # Children come before their parents.
                 self._descendants = self._head.children(recursive=True)[::-1]
-            # Children first: a process that ends between two readings counts twice rather than never.
+            # Read children first: a process that ends between two readings counts twice rather than never.
             return sum(map(self._descendant_s, self._descendants)) + _processor_s(self._head)
         except (psutil.Error, OSError):
             return None
@@ -58,12 +61,12 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between the first and the last sample, in s: systems count processor time in hundredths."""
+"""Minimum time between first and last sample, in s: processor time counts in hundredths."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor spent on samples, which cost about 60 µs for each of our processes."""
+"""Maximum share of a processor spent on samples: about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
-"""Fields of `psutil.cpu_times` that `CpuSample.busy` leaves out.
+"""Fields of `psutil.cpu_times` that `CpuSample.busy` omits.
 
 In the first three no program of this machine ran. The last four are contained in other fields.
 """
@@ -82,7 +85,7 @@ class CpuSample(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of all processors' time, each 0 to 1, and the number of slow-downs."""
+    """Shares of all processors' time, each 0 to 1, and the number of slow-downs by heat."""
 
     foreign: float | None
     """Share of other programs; None if the processor time of sqlstress is unknown."""
@@ -93,7 +96,7 @@ class Shares(NamedTuple):
 
 
 def look(own: Family | None) -> CpuSample | None:
-    """Return the processor times of the machine and of the processes `own`; None if unreadable."""
+    """Return the processor times of the machine and of our processes; None if unreadable."""
     own_s = own.spent_s() if own else None
     if own and own_s is None:
         return None
@@ -119,7 +122,7 @@ def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return the number of slow-downs because of heat (thermal_throttle of Linux on x86), or None."""
+    """Return the number of slow-downs by heat (thermal_throttle of Linux on x86), or None."""
     try:
         counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
     except (OSError, ValueError):
@@ -128,10 +131,10 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
 
 
 class CpuMonitor:
-    """Sampler of processor times during the load. The longer the load lasts, the rarer the samples are."""
+    """Sampler of processor times during the load. Intervals grow with the length of the load."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Samples between these times of `perf_counter_ns` count. `own` has our processes, or is None."""
+        """Take samples between two times of `perf_counter_ns`. `own` has our processes, or is None."""
         self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
@@ -159,7 +162,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares of other programs and guests; None if samples span less than MIN_INTERVAL_S."""
+        """Return the shares of other programs and guests; None for less than MIN_INTERVAL_S."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -169,19 +172,19 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Shortest time of which a busy share is computed, in ms: a single write could fill a shorter time."""
+"""Minimum time for a busy share, in ms: a single write could fill a shorter time."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
     """Return psutil's name of a folder's disk, or None if unknown.
 
-    On other systems than Linux the name is only known if the machine has a single disk.
+    On systems other than Linux the name is only known if the machine has a single disk.
     """
     if sys.platform != "linux":
         disks = [*_counters()]
         return disks[0] if len(disks) == 1 else None
-    # On btrfs, for example, only the device of the mount is a disk; the folder's own device is not.
+    # On btrfs, for example, the device of the mount is a disk; the folder's own device is not.
     for path, number in ((folder, "st_dev"), (Path(file_system_of(folder).device), "st_rdev")):
         with suppress(OSError):
             device = getattr(path.stat(), number)
@@ -204,13 +207,13 @@ class DiskSample(NamedTuple):
     requests_ms: int
     """Sum of the durations of all requests, in ms."""
     busy_ms: int
-    """Time in which the disk had at least one request, in ms; `requests_ms` if it is unknown."""
+    """Time in which the disk had at least one request, in ms; `requests_ms` if unknown."""
 
 
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Each of the two counters may be too large, because of overlaps or clock ticks. So the smaller one counts.
+    Overlaps or clock ticks can make either counter too large, so the smaller counter is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
@@ -219,8 +222,8 @@ def disk_share(first: DiskSample, last: DiskSample) -> float:
 class DiskMonitor:
     """Monitor of other programs' load on a disk, from its creation until `share`.
 
-    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` of a
-    process counts dirty memory, and a file system also writes its journal.
+    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` counts
+    dirty memory, and a file system also writes its journal.
     """
 
     def __init__(self, disk: str | None) -> None:
@@ -229,7 +232,7 @@ class DiskMonitor:
         self._first = self._sample()
 
     def share(self) -> float | None:
-        """Return the share of the time since creation in which the disk was busy, 0 to 1; None if unknown."""
+        """Return the share of the time since creation in which the disk was busy, or None if unknown."""
         last = self._sample()
         return disk_share(self._first, last) if self._first and last else None
 

@@ -115,13 +115,13 @@ def _registry_name() -> str:
 UNKNOWN = FileSystem("", "", "")
 ALL_MOUNTS = partial(psutil.disk_partitions, all=True)
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume with the users' folders on macOS, whose paths seem to be on the root volume."""
+"""Volume with the users' folders on macOS, although their paths seem to be on the root volume."""
 
 
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Any]] = ALL_MOUNTS, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links; UNKNOWN if undetermined."""
+    """Return the file system of a folder, after resolving symbolic links, or UNKNOWN."""
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):

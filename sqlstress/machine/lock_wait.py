@@ -30,7 +30,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
 
 
 def _measured(driver: str, folder: Path) -> float:
-    """Return the wait for a lock, in seconds: the shortest of up to TRIES; 0 if it could not be measured."""
+    """Return the shortest wait for a lock in up to TRIES tries, in seconds; 0 if not measurable."""
     waited_s = math.inf
     try:
         for _ in range(TRIES):

@@ -16,12 +16,12 @@ _PROC = Path("/proc/self")
 
 
 class ControlGroup(NamedTuple):
-    """A control group (a set of processes that Linux limits together) with a CPU quota."""
+    """A control group (processes that Linux limits together) with a CPU quota."""
 
     folder: Path
     """Folder with the group's settings and counters."""
     cores: float
-    """Processor time that the group may use, in seconds per second."""
+    """Number of cores that the group may use, such as 1.5."""
 
 
 class Stat(NamedTuple):
@@ -30,18 +30,18 @@ class Stat(NamedTuple):
     periods: int
     """Number of periods in which a process of the group wanted to run."""
     throttled: int
-    """Number of periods in which the group's processes were stopped, because the quota was used up."""
+    """Number of periods in which the group's processes were stopped by the quota."""
     stopped_s: float
-    """Time for which processes of the group were stopped, in seconds, added over all processors."""
+    """Time for which processes were stopped, in seconds, added over all processors."""
 
 
 def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
-    """Return the group with the lowest quota for the process whose folder in /proc is `proc`, or None."""
+    """Return the group with the lowest quota for a process, or None. `proc` is its folder in /proc."""
     return min(_groups_with_quota(proc), key=lambda group: group.cores, default=None)
 
 
 def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
-    """Yield the groups with a quota among this process's group and its ancestors, in cgroup 1 and 2."""
+    """Yield the groups with a quota among the process's group and its ancestors, cgroup 1 or 2."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
         mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
@@ -99,23 +99,23 @@ def read_stat(group: ControlGroup) -> Stat | None:
 
 
 def cpu_quota(proc: Path = _PROC) -> float | None:
-    """Return the number of cores that a CPU quota allows this process; None if there is no quota."""
+    """Return the number of cores that a CPU quota allows this process, or None."""
     group = tightest_group(proc) if sys.platform == "linux" else None
     return group.cores if group else None
 
 
 class QuotaMonitor:
-    """Counter of the periods in a window in which the CPU quota stopped the processes."""
+    """Counter of the periods of a measurement in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """The window is in ns of `perf_counter_ns`. `group` is by default the group with the lowest quota."""
+        """The times are in ns of `perf_counter_ns`. `group` is by default the group with the lowest quota."""
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None
         self._has_begun = self._has_ended = False
 
     def pulse(self) -> None:
-        """Read the counters when the window opens and closes. Call it several times a second."""
+        """Read the counters at begin and end of the measurement. Call it several times a second."""
         now = time.perf_counter_ns()
         if self._group is None or self._has_ended or now < self._begins:
             return
@@ -125,7 +125,7 @@ class QuotaMonitor:
             self._has_ended, self._last = True, read_stat(self._group)
 
     def throttling(self) -> Throttling | None:
-        """Return the effect of the quota in the window; None without a quota or readable counters."""
+        """Return the effect of the quota on the measurement; None if unknown, or without a quota."""
         if self._group is None:
             return None
         first, last = self._first, self._last if self._has_ended else read_stat(self._group)

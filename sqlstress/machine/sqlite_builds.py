@@ -1,4 +1,4 @@
-"""SQLite builds in the file of a program, or in the files that a running process has mapped.
+"""SQLite builds in a program's file, or in the files that a running process has mapped.
 
 Each build contains its version and source id as text. Source: https://www.sqlite.org/c3ref/libversion.html
 """
@@ -28,11 +28,11 @@ class Build(NamedTuple):
     version: str
     """Version, such as "3.45.1"; empty if unknown."""
     source_date: str
-    """Day of SQLite's source code, such as "2024-01-30"."""
+    """Date of SQLite's source code, such as "2024-01-30"."""
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file, or None. Raises OSError, and ValueError if the file is empty."""
+    """Return the SQLite library in a file, or None. Raises OSError, or ValueError if it is empty."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:
@@ -42,7 +42,7 @@ def build_in(file: Path) -> Build | None:
 
 
 def builds_of_process(pid: int) -> list[Build]:
-    """Return the SQLite libraries of a running process. Raises UsageError if it cannot be examined."""
+    """Return the SQLite libraries of a running process. Raises UsageError."""
     try:
         return [*builds_of_files(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:
@@ -50,7 +50,7 @@ def builds_of_process(pid: int) -> list[Build]:
 
 
 def builds_of_program(path: Path) -> list[Build]:
-    """Return the SQLite library in a file, as a list. Raises UsageError if the file is unreadable."""
+    """Return the SQLite library in a file, as a list. Raises UsageError if it is unreadable."""
     try:
         build = build_in(path)
     except OSError as error:
@@ -61,7 +61,7 @@ def builds_of_program(path: Path) -> list[Build]:
 
 
 def _mapped_files(process: psutil.Process) -> set[str]:
-    """Return the files of the process's program and of its mappings, which macOS does not list."""
+    """Return the process's program file and, except on macOS, its mapped files."""
     files = {process.exe()}
     list_maps = getattr(process, "memory_maps", None)  # psutil has this method on Linux and Windows.
     with suppress(psutil.AccessDenied):
@@ -71,7 +71,7 @@ def _mapped_files(process: psutil.Process) -> set[str]:
 
 
 def builds_of_files(files: Iterable[str]) -> Iterator[Build]:
-    """Yield the SQLite libraries in files, sorted by path; files that cannot be read are left out."""
+    """Yield the SQLite libraries in files, sorted by path. Omit files that cannot be read."""
     for name in sorted(files):
         path = Path(name)
         with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.

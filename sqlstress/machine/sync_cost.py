@@ -1,4 +1,4 @@
-"""Measurement of the cost of one sync of a 4 KiB write in a folder, with SQLite's system call."""
+"""Measurement of the cost of a sync of a 4 KiB write in a folder, as SQLite syncs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sqlstress.system.files import reason, remove, short_path
 
 BLOCK = 4096
 MIN_SAMPLES = 8
-"""Minimum number of samples of each kind (appending and overwriting), however slow they are."""
+"""Minimum number of samples of each kind (appending, overwriting), however slow they are."""
 MOST = 200
 """Maximum number of samples of each kind."""
 BUDGET_NS = 150_000_000
@@ -29,7 +29,7 @@ Sync = Callable[[int], object]
 
 
 def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
-    """Return the names of SQLite's sync calls; SQLite uses the first that works.
+    """Return the names of SQLite's sync calls. SQLite uses the first that works.
 
     Source: os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
     """
@@ -41,7 +41,7 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor. Raises OSError if the system lacks the call."""
+    """Return the function that syncs a file descriptor. Raises OSError if not available."""
     if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
@@ -60,11 +60,11 @@ def measure(
     clock: Callable[[], int] = time.perf_counter_ns,
     budget_ns: int = BUDGET_NS,
 ) -> SyncCost:
-    """Measure "write 4096 bytes and sync" in a new file, appending and overwriting; remove the file.
+    """Measure "write 4096 bytes and sync" in a temporary file, appending and overwriting.
 
     The first working call of `names` is used. Raises EnvironmentFailure if the file cannot be written.
     """
-    # The clean-up of a killed measurement's folder recognises our file by this name.
+    # The clean-up of a killed measurement's folder recognises the file by this name.
     path = folder / f"sync-{secrets.token_hex(8)}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
@@ -93,12 +93,12 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile: the smallest value that at least `percent` % of the values do not exceed."""
+    """Return a percentile by nearest rank: the smallest value that `percent` % do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
-    """Return a function that writes the block of a given number and syncs the file."""
+    """Return a function that writes the block with a given number and syncs the file."""
     # Some file systems write repeated or compressible blocks faster, or not at all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
@@ -129,7 +129,7 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the first call that works on the file, with its name. SQLite chooses in this way, too."""
+    """Return the name and function of the first sync call that works on the file."""
     *preferred, last = names
     for name in preferred:
         with suppress(OSError):

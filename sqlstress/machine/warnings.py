@@ -1,4 +1,4 @@
-"""Warnings on an environment that affects figures: pure functions of facts on the machine."""
+"""Warnings about an environment that affects figures, from facts about the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends. If a pragma is given twice, the last value counts."""
+    """Return the settings on which durability depends. The last of several equal pragmas counts."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -49,7 +49,7 @@ def level(wish: Settings, build: SqliteBuild) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Facts on the environment and the planned cases, from which the warnings follow."""
+    """Facts about the environment and the planned cases, from which the warnings follow."""
 
     host: Host
     file_system: FileSystem
@@ -65,12 +65,12 @@ class MachineFacts:
 
     @property
     def wishes(self) -> tuple[Settings, ...]:
-        """Requested settings of all cases, without duplicates: only those on which durability depends."""
+        """Requested durability settings of all cases, without duplicates."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL, or may use it because the user's application chooses the journal mode."""
+        """Whether a case uses WAL, or may use it (the user's application chooses the journal mode)."""
         return any(wish.journal_mode in ("wal", KEEP_JOURNAL_MODE) for wish in self.wishes)
 
     @property
@@ -91,7 +91,7 @@ class MachineFacts:
 
 
 NO_DISK_UNDER_NS = 20_000
-"""Shortest plausible time for a disk to write and sync a block, in ns."""
+"""Minimum plausible time for a disk to write and sync a block, in ns."""
 TICK_OVER_NS = 5_000_000
 """Minimum duration of a 1 ms sleep that shows rounding up to a clock tick, in ns."""
 
@@ -112,7 +112,7 @@ def warn(facts: MachineFacts) -> tuple[Warning, ...]:
 
 
 def _disk(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings about a disk on which a sync has no effect, and of a shared file system."""
+    """Yield warnings about a disk on which a sync has no effect, and about a shared file system."""
     mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
     options = mounted.options.split(",")
     fault = ""
@@ -121,7 +121,7 @@ def _disk(facts: MachineFacts) -> Iterator[Warning]:
     elif mounted.kind == "overlay" and "volatile" in options:
         fault = "This overlay is mounted volatile, so a sync does nothing"
     elif cost < NO_DISK_UNDER_NS and not (facts.macos and facts.sync.primitive == "fsync"):
-        # On macOS a plain fsync is this fast although it has an effect. Another warning explains the speed.
+        # On macOS a plain fsync is this fast although it has an effect. Another warning explains this.
         fault = f"A sync takes {cost / 1000:.1f} µs here, too fast for a disk"
     if fault:
         text = f"{fault}: a power failure can lose acknowledged commits. Choose a --dir on a disk."
@@ -140,7 +140,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
 
 
 def _library(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings about bugs and settings that can corrupt a database, or that have no effect."""
+    """Yield warnings about bugs and settings that can corrupt a database or have no effect."""
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -165,7 +165,7 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _apple(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings for macOS: commits that stay in the drive's cache, and Apple's SQLite library."""
+    """Yield warnings for macOS: commits in the drive's cache, Apple's SQLite library."""
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -190,7 +190,7 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
 
 
 def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield a warning for each journal mode and synchronous level that can lose data at a power failure."""
+    """Yield a warning for each combination of settings that can lose data at a power failure."""
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)

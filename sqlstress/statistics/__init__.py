@@ -1,1 +1,1 @@
-"""Statistics: comparisons, sequential test of A/B tests, search for a rate, histograms, series, and units."""
+"""Statistics: comparisons, test of A/B tests, search for a rate, histograms, series, units."""

@@ -33,24 +33,24 @@ from statistics import NormalDist, fmean, median, stdev, variance
 from typing import Generic, NamedTuple, TypeVar
 
 MIN_PASSES = 3
-"""Minimum number of passes from which noise is estimated."""
+"""Minimum number of passes (repetitions of all cases) to estimate noise."""
 NEAR = 0.10
-"""Share by which two figures may differ and still be called about equal."""
+"""Maximum relative difference of two figures that are called about equal."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases: too few figures; nothing is significant; equal; different."""
+"""Verdicts on the ratio of two cases: too few figures, not significant, equal, different."""
 
 
 class Ratio(NamedTuple):
-    """Ratio of the figure of one case to that of another, with its interval."""
+    """Ratio of one case's figure to another case's, with an interval."""
 
     estimate: float
     """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
     low: float
     """Lower end of the interval; 0 if there are too few figures."""
     high: float
-    """Upper end of the interval; infinite if there are too few figures for an interval."""
+    """Upper end of the interval; infinite if there are too few figures."""
     pairs: int
-    """Number of passes or pairs of trials with both figures; 0 if there are too few for an interval."""
+    """Number of passes or pairs of trials with both figures; 0 if too few for an interval."""
 
     @property
     def is_above(self) -> bool:
@@ -86,24 +86,24 @@ def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     return EQUAL if equal else UNCLEAR
 
 
-# Cases that were measured in turns, in passes: Student's t, with the pooled noise of all cases.
+# Cases measured in passes: Student's t, with the pooled noise of all cases
 
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Passes(Generic[K]):
-    """Figures of several cases by pass, with the ratio of any two cases.
+    """Figures of several cases by pass (repetition), with the ratio of any two cases.
 
     All intervals are right at once with a probability of at least 1 - `error` (Bonferroni). A third of a
-    ratio's variance is pooled from all cases: the residual variance of their logarithms after the means of
-    cases and passes are removed. Two thirds come from the two cases.
+    ratio's variance is pooled from all cases: the residual variance of the logarithms without the means of
+    cases and passes. Two thirds come from the two cases.
     """
 
     def __init__(
         self, figures: Mapping[K, Mapping[int, float]], error: float, comparisons: int | None = None
     ) -> None:
-        """Take the figures of each case by pass, all finite and above 0.
+        """`figures` has the figures of each case by pass, all finite and above 0.
 
         `comparisons` is the number of ratios that must be right together; None means those of all pairs.
         """
@@ -124,10 +124,10 @@ class Passes(Generic[K]):
         return math.exp(fmean(self._logs[case].values()))
 
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
-        """Return the figure of case `other` divided by that of `base`; None for too few shared passes.
+        """Return the figure of `other` divided by that of `base`; None for too few shared passes.
 
-        `error` is the probability that the interval misses the true ratio. None means an equal part of the
-        `error` of this object, so that all compared ratios are right together.
+        `error` is the probability that the interval misses the true ratio. None means a share of the object's
+        `error`, so that all compared ratios are right together.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -136,7 +136,7 @@ class Passes(Generic[K]):
         return Ratio(_exp(log), _exp(log - reach), _exp(log + reach), len(logs))
 
     def at_least(self, base: K, others: Sequence[K], error: float) -> float:
-        """Return a lower bound of the ratio of the geometric mean of `others` to case `base`.
+        """Return a lower bound of the geometric mean of `others` divided by `base`.
 
         `error` is the probability that the true ratio is lower. Return 0 for fewer than MIN_PASSES shared
         passes.
@@ -147,7 +147,7 @@ class Passes(Generic[K]):
         return _exp(fmean(logs) - self._reach(logs, error, 1 + 1 / len(others)))
 
     def at_most(self, base: K, other: K, error: float) -> float:
-        """Return an upper bound of the ratio of case `other` to case `base`.
+        """Return an upper bound of the figure of `other` divided by that of `base`.
 
         `error` is the probability that the true ratio is higher. Return infinity for fewer than MIN_PASSES
         shared passes.
@@ -164,14 +164,14 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return, for each shared pass, the mean logarithm of the `others` minus the logarithm of `base`."""
+        """Return the mean logarithm of `others` minus the logarithm of `base`, for each shared pass."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
-        """Return the distance from the mean of the differences `logs` to a one-sided bound of the true mean.
+        """Return the distance from the mean of `logs` to a one-sided bound of the true mean.
 
         `error` is the probability that the true mean lies beyond the bound. For `share` see `_noise`.
         """
@@ -201,9 +201,9 @@ def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
 
 
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Return the variance of the logarithms around the means of cases and passes, and its degrees of freedom.
+    """Return the variance around the means of cases and passes, and its degrees of freedom.
 
-    Return (0, 0) if there are fewer than MIN_PASSES cases or shared passes.
+    `cases` has logarithms. Return (0, 0) for fewer than MIN_PASSES cases or shared passes.
     """
     passes = _common(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
@@ -223,8 +223,8 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 def spread(figures: Sequence[float]) -> float | None:
     """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
 
-    Return None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
-    interval, because the figures are not compared with those of other cases.
+    None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
+    interval.
     """
     if len(figures) < MIN_PASSES or min(figures) <= 0:
         return None
@@ -234,7 +234,7 @@ def spread(figures: Sequence[float]) -> float | None:
 
 
 _MAX_LOG = 700.0
-"""Largest logarithm that is used: e**700 is near the largest float."""
+"""Maximum logarithm: e**700 is near the largest float."""
 
 
 def _exp(value: float) -> float:
@@ -246,15 +246,17 @@ def _exp(value: float) -> float:
 def quantile(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t with `degrees` degrees of freedom, for 0.5 <= `probability` < 1."""
     low, high = 0.0, 1.0
-    while within(high, degrees) < 2 * probability - 1:
+    while probability_within(high, degrees) < 2 * probability - 1:
         high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if within(middle, degrees) < 2 * probability - 1 else (low, middle)
+        low, high = (
+            (middle, high) if probability_within(middle, degrees) < 2 * probability - 1 else (low, middle)
+        )
     return high
 
 
-def within(value: float, degrees: int) -> float:
+def probability_within(value: float, degrees: int) -> float:
     """Return the probability that Student's t lies between -value and value."""
     angle = math.atan(value / math.sqrt(degrees))
     sine, square = math.sin(angle), math.cos(angle) ** 2
@@ -266,11 +268,11 @@ def within(value: float, degrees: int) -> float:
     return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
-# Differences of pairs: the signed-rank test, which is exact and fast enough for some hundreds of pairs.
+# Differences of pairs: the exact signed-rank test, fast enough for some hundreds of pairs
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the means of all pairs of differences (also of each with itself), in ascending order."""
+    """Return the means of all pairs of differences (also with itself), in ascending order."""
     # The means of sorted differences consist of long ascending sequences, which Python sorts faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
@@ -284,7 +286,7 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return, for each value 0, 1, 2, ... of the signed-rank statistic, the ways to get at most this value.
+    """Return the numbers of ways to get a signed-rank statistic of at most 0, 1, 2, ...
 
     A way gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs ways. The statistic is the sum of
     the ranks with a plus sign.
@@ -299,14 +301,14 @@ def _signed_ranks(pairs: int) -> tuple[int, ...]:
 def signed_rank_critical(pairs: int, alpha: float) -> int:
     """Return the largest value of the signed-rank statistic that is significant at `alpha`.
 
-    If there is no difference, the statistic is at most this value with a probability of at most `alpha`.
-    Return -1 if there are too few pairs.
+    Without a difference, the statistic is at most this value with a probability of at most `alpha`. Return -1
+    for too few pairs.
     """
     return bisect_right(_signed_ranks(pairs), alpha * 2**pairs) - 1
 
 
 def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of the centre of the differences; None for too few differences.
+    """Return a lower and an upper bound of the centre of the differences; None for too few.
 
     Each bound is wrong with a probability of at most `alpha`.
     """
@@ -317,11 +319,11 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
     return averages[statistic], averages[len(averages) - 1 - statistic]
 
 
-# Samples that are not paired: the Mann-Whitney test.
+# Unpaired samples: the Mann-Whitney test
 
 
 MAX_EXACT_SIZE = 30
-"""Maximum sample size for the exact distribution, whose computation would take seconds for larger samples."""
+"""Maximum sample size for the exact distribution, which takes seconds for larger samples."""
 
 
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
@@ -331,7 +333,7 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return, for each value 0, 1, 2, ... of the Mann-Whitney statistic, the number of orders that have it.
+    """Return the numbers of orders with a Mann-Whitney statistic of 0, 1, 2, ...
 
     An order is one of the possible orders of the m and n values of two samples.
     """
@@ -345,9 +347,9 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
 def unpaired_critical(m: int, n: int, alpha: float) -> int:
     """Return the largest value of the Mann-Whitney statistic that is significant at `alpha`.
 
-    `m` and `n` are the sizes of the samples. If there is no difference, the statistic is at most this value
-    with a probability of at most `alpha`. Return -1 if there are too few values. Samples larger than
-    MAX_EXACT_SIZE use the normal approximation.
+    `m` and `n` are the sizes of the samples. Without a difference, the statistic is at most this value with a
+    probability of at most `alpha`. Return -1 for too few values. Samples larger than MAX_EXACT_SIZE use the
+    normal approximation.
     """
     if max(m, n) > MAX_EXACT_SIZE and min(m, n) > 1:
         deviation = math.sqrt(m * n * (m + n + 1) / 12)
@@ -358,7 +360,7 @@ def unpaired_critical(m: int, n: int, alpha: float) -> int:
 def unpaired_bounds(
     base: Sequence[float], other: Sequence[float], alpha: float
 ) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of the shift from `base` to `other`; None for too few values.
+    """Return a lower and an upper bound of the shift from `base` to `other`; None for too few.
 
     Each bound is wrong with a probability of at most `alpha`.
     """
@@ -370,7 +372,7 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples of logarithms; None if a sample is empty or the ratio is too large.
+    """Return the ratio of two samples of logarithms; None if a sample is empty, or above e**700.
 
     The ratio has no interval if there are too few values for `confidence`.
     """
@@ -387,5 +389,5 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
 
 
 def min_sample_size(alpha: float) -> int:
-    """Return the minimum number of values in each of two equal samples to show a difference at `alpha`."""
+    """Return the minimum size of each of two equal samples to show a difference at `alpha`."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

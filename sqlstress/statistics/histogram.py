@@ -1,11 +1,10 @@
 """Log-linear histogram of latencies, whose bin index is a truncated float.
 
 The index is the upper 16 bits of the latency in ns as an IEEE 754 single: the sign, 8 bits of exponent and 7
-of mantissa. So there are 128 bins for each power of two, each at most 0.79% wide.
-Reports call the bins "buckets".
+of mantissa. So each power of two has 128 bins, at most 0.79% wide. Reports call the bins "buckets".
 
 A `Recorder` first counts whole nanoseconds in a dict, which runs in C. A large dict is moved ("folded") into
-bins, so memory is bounded for any number of operations.
+bins, to limit memory.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 MAX_KINDS = 20
-"""Maximum number of kinds of operations in a trial, each with a histogram. Workloads have far fewer."""
+"""Maximum number of kinds of operations in a trial. Each has a histogram."""
 _FOLD_AT = 20_000
-"""Number of distinct latencies after which their counts are folded into bins."""
+"""Number of distinct latencies after which their counts are moved ("folded") into bins."""
 _INFINITE = 0x7F7F
-"""Index of the last bin with finite numbers, which is not used, because its upper end is infinite."""
+"""Index of the last bin with finite numbers, which is unused: its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
 
 
 def bin_of(ns: int) -> int:
-    """Return the index of the bin that counts a latency. `ns` is the latency in ns, 0 or more."""
+    """Return the index of the bin that counts a latency of `ns`, 0 or more."""
     bits: int = _to_bits.unpack(_to_float.pack(ns))[0]
     return bits >> 16
 
@@ -51,7 +50,7 @@ class Recorder:
         self._largest = 0
 
     def record(self, latencies_ns: Iterable[int]) -> None:
-        """Count some latencies, given in whole ns, 0 or more."""
+        """Count latencies, given in whole ns, 0 or more."""
         self._exact.update(latencies_ns)
         if len(self._exact) > _FOLD_AT:
             self._fold()
@@ -64,7 +63,7 @@ class Recorder:
         self._exact.clear()
 
     def buckets(self) -> dict[int, int]:
-        """Return the histogram: the number of latencies in each bin that is not empty, by bin index."""
+        """Return the number of latencies in each bin that is not empty, by bin index."""
         self._fold()
         return dict(self._folded)
 

@@ -1,9 +1,8 @@
-"""Search for the highest rate that keeps a promise: the rate of the next window, and the end of the search.
+"""Search for the highest rate (operations per second) that keeps a latency promise.
 
-A rate is a number of operations per second, and a promise is an upper bound of their latency. A window is a
-measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the latency. The limit
-is the rate at which half of the windows keep the promise. The functions depend only on the windows so
-far, so that tests can simulate machines.
+A window is a measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the
+latency. The limit is the rate at which half of the windows keep the promise. The functions depend only on the
+windows so far, so that tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Line(NamedTuple):
     """Value of y at `x_mean`."""
     slope: float
     height_error: float
-    """Standard errors of height and slope. They are independent, because x is relative to its mean."""
+    """Standard errors of height and slope, which are independent, because x is relative to its mean."""
     slope_error: float
     degrees: int
     """Degrees of freedom: the number of points minus 2."""
@@ -44,15 +43,14 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
     )
 
 
-# Search for the highest rate that keeps a promise, with windows whose results are noisy.
+# The search with noisy windows
 #
-# The margin of a window is the logarithm of its latency divided by the promised latency. It is negative if
-# the window kept the promise. Margins rise with the rate, and near the limit their sign is a matter of
-# chance. So the limit is the rate at which a straight line through the margins of nearby windows crosses 0.
-# At this rate, half of the windows keep the promise. A margin counts as 1 (a factor of e) at most, which
+# The margin of a window is the logarithm of its latency divided by the promised latency. Margins rise with
+# the rate, and near the limit their sign is a matter of chance. So the limit is the rate at which a straight
+# line through the margins of nearby windows crosses 0. A margin counts as 1 (a factor of e) at most, which
 # limits the effect of a stall of the machine on the line. Rates are steps of a fixed ladder. After a window
 # that kept the promise, the next rate is a step up; after a window that broke the promise, a step down. So
-# most windows are near the limit, where many windows are needed because of noise.
+# most windows are near the limit, where many are needed because of noise.
 #
 # Source: Dixon and Mood, "A Method for Obtaining and Analyzing Sensitivity Data", Journal of the American
 # Statistical Association 43, 1948.
@@ -61,7 +59,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 MAX_MARGIN = 1.0
 """Maximum absolute value of a margin in the fit of the line; larger margins are cut."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
-"""Steps of a decade, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
+"""Steps of a decade of rates, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )
@@ -69,31 +67,31 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, and UP steps up add a third."""
+"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, UP steps up add a third."""
 MIN_AGREEING_WINDOWS = 6
-"""Minimum number of windows at a rate before a surprising result is believed.
+"""Minimum number of windows at a rate to believe a surprising result.
 
-A result is surprising if most windows above the limit keep the promise, or most below it break the promise.
-So is the result of the highest rate if no rate breaks the promise, and of the lowest if no rate keeps it.
+A result is surprising if most windows above the limit keep the promise, or most below it break it; also at
+the highest rate if no rate breaks the promise, and at the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Largest factor between the dividing rate and the rate of a window that is used for the line."""
+"""Maximum factor between the rate of a window and the dividing rate, to use the window."""
 LEAST, MOST = 16, 100
-"""Minimum number of windows for a line, and maximum number of windows in a search."""
+"""Minimum number of windows (measurements) for a fitted line, and maximum in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
-"""Minimum relative half-width of the limit's interval. A machine's speed changes by 10% within an hour."""
+"""Minimum relative half-width of the limit's interval: a machine's speed changes by 10% an hour."""
 NARROW_RATIO = 1.25
 """Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
 """Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
-"""Rate and margin of each window, in the order of measurement."""
+"""(Rate, margin) of each window, as measured. A margin above 0 means a broken promise."""
 
 Windows = Mapping[int, Sequence[float]]
-"""Margins of the windows at each rate, by rate."""
+"""Margins of the windows at each rate, by rate. A positive margin: promise broken."""
 
 
 class SearchAnswer(NamedTuple):
@@ -122,7 +120,7 @@ def by_rate(seen: Seen) -> dict[int, list[float]]:
 
 
 def mostly_kept(margins: Sequence[float]) -> bool:
-    """Return whether at least half of the windows with these margins kept the promise."""
+    """Return whether at least half of the margins are at most 0 (promise kept)."""
     return 2 * sum(margin <= 0 for margin in margins) >= len(margins)
 
 
@@ -159,11 +157,11 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return three rates: the lower end of the limit's interval, the limit, and the upper end.
+    """Return (lower end of the limit's interval, limit, upper end), as rates.
 
-    Return None if too few windows are near the limit, or their margins do not clearly rise with the rate.
+    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
     """
-    middle = _divide(windows)
+    middle = _dividing_rate(windows)
     points = [
         (math.log(rate / middle), max(-MAX_MARGIN, min(margin, MAX_MARGIN)))
         for rate, margins in windows.items()
@@ -181,11 +179,11 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
     return middle * math.exp(x - reach), middle * math.exp(x), middle * math.exp(x + reach)
 
 
-def _divide(windows: Windows) -> float:
+def _dividing_rate(windows: Windows) -> float:
     """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    It is the rate with the fewest windows on the wrong side: below the rate but broke the promise, or above
-    the rate but kept the promise.
+    The dividing rate has the fewest windows on the wrong side: lower rates that broke the promise, or higher
+    rates that kept it.
     """
     rates = sorted(windows)
 
@@ -228,18 +226,18 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
             return min(contrary, key=lambda rate: len(windows[rate]))
         if high / low <= NARROW_RATIO:
             return None
-    return _nearer(seen, windows, bottom)
+    return _rate_near_limit(seen, windows, bottom)
 
 
-def _nearer(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate (see `_divide`).
+def _rate_near_limit(seen: Seen, windows: Windows, bottom: int) -> int:
+    """Return the rate of the next window, near the dividing rate (estimated limit, `_dividing_rate`).
 
     If the tried rates next to the dividing rate differ by more than two steps of LADDER, return the step
-    midway. Else, if the last window was far from the dividing rate, return the tried rate below the dividing
-    rate. Else go a step up from the last window if it kept the promise, or down if not. `bottom` is the
-    lowest index of LADDER that may be tried.
+    midway. Else, if the last window was far away, return the tried rate below the dividing rate. Else go a
+    step up from the last window if it kept the promise, or down if not. `bottom` is the lowest index of
+    LADDER to try.
     """
-    rates, middle = sorted(windows), _divide(windows)
+    rates, middle = sorted(windows), _dividing_rate(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]
     if places[1] - places[0] > 2:

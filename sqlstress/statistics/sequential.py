@@ -1,4 +1,4 @@
-"""Sequential test for an A/B test: the schedule of looks, and the conclusion at each look.
+"""Sequential test for an A/B test: the schedule of interim tests, and the conclusion of each.
 
 The arms (variants) A and B are measured in pairs. A look is an interim test of the pairs so far. A cell is a
 case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure (TPS
@@ -20,46 +20,46 @@ from typing import NamedTuple
 from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
-"""Verdicts of a test or a look. Undecided means that more pairs are needed."""
+"""Verdicts of a complete or interim test. Undecided means that more pairs are needed."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
 """Directions of B relative to A, which do not depend on the allowed drop."""
 METRICS = ("tps", "p99")
 """Figures that can be compared: transactions per second, and the 99th percentile of latency."""
 ALPHA = 0.01
-"""Maximum probability that a forbidden drop passes, and maximum probability that an allowed drop fails."""
+"""Maximum probability that a forbidden drop passes, and that an allowed drop fails."""
 DIRECTION_ALPHA = 0.014
 """Maximum probability that the direction is wrong, in addition to ALPHA."""
 FEWEST, MOST = 10, 500
-"""Number of pairs at the first look, and largest number of pairs that can be requested."""
+"""Number of pairs at the first interim test, and maximum number of pairs."""
 LOOK_GROWTH = 1.4
-"""Factor by which the number of pairs grows from look to look. More frequent looks add little."""
+"""Factor by which the number of pairs grows between interim tests. More frequent tests add little."""
 _MIN_LAST_GROWTH = 1.2
-"""Minimum factor between the numbers of pairs at the last but one look and at the last look."""
+"""Minimum factor between the numbers of pairs at the last two interim tests."""
 _STEPS = 20
-"""Number of computed looks, of which those above the maximum number of pairs are dropped."""
+"""Number of computed interim tests, some of which exceed the maximum number of pairs."""
 
 
 class InterimLook(NamedTuple):
-    """Planned look: an interim test after a number of pairs."""
+    """Planned interim test after a number of pairs."""
 
     pairs: int
     alpha: float
-    """Part of ALPHA that this look gets, for each of the two errors (a wrong pass, a wrong failure)."""
+    """Probability of a wrong pass, and of a wrong failure, at this test: a part of ALPHA."""
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the planned looks for at most `most` pairs. Each look gets an equal part of ALPHA."""
+    """Return the planned interim tests for up to `most` pairs. Each gets an equal part of ALPHA."""
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # A first look with too few pairs for any verdict is dropped. It would only reduce the parts of ALPHA that
-    # the other looks get.
+    # Drop a first test with too few pairs for any verdict: it would only reduce the other tests' parts of
+    # ALPHA.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
     return tuple(InterimLook(number, ALPHA / len(pairs)) for number in pairs)
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the worst allowed difference of a pair (a logarithm, negative if B is worse): 0 or less.
+    """Return the worst allowed difference of a pair, a logarithm of at most 0.
 
     `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0. The
     result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
@@ -93,16 +93,16 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 
 
 def direction_alpha(look: int, alpha: float) -> float:
-    """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
+    """Return the one-sided error rate of the direction at interim test number `look` (1, 2, ...).
 
-    Each look gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
+    Each test gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
     the verdict.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
 
 def direction(ends: Bounds) -> str:
-    """Return FASTER or SLOWER if both bounds of the difference have this direction, else UNCLEAR."""
+    """Return FASTER or SLOWER if both bounds of the difference agree, else UNCLEAR."""
     if rules_out_drop(ends, 0.0):
         return FASTER
     return SLOWER if shows_drop(ends, 0.0) else UNCLEAR
@@ -120,16 +120,15 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of each test that can fail an A/B test at a look.
+    """Return the error rate of each test that can fail an A/B test at an interim test.
 
-    There is a test for each of the `cells` cases, and a test for the mean of all cases. They share the error
-    rate of the look, `alpha`.
+    Each of the `cells` cases has a test, and so has the mean of all cases. All share the error rate `alpha`.
     """
     return alpha if cells == 1 else alpha / (cells + 1)
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
-    """Return the verdict of a look: FAIL, PASS or UNDECIDED.
+    """Return the verdict of an interim test: FAIL, PASS or UNDECIDED.
 
     `cells` has the differences of each case, pair by pair. `allowed` is the result of `tolerance`, and
     `alpha` is the error rate. The mean of all cases can pass or fail the test; a single case can only fail

@@ -1,4 +1,4 @@
-"""Series: the values of a figure over time, for a line of a plot. Also: small statistics of a trial."""
+"""Series: the values of a figure over time, for a plot. Also: small statistics of a trial."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ class Series:
     unit: str
     """Unit of the values, such as ns, bytes or frames."""
     values: tuple[int, ...]
-    """Values of the figure, in the order of time, or one value for each cycle of the experiment."""
+    """Values in the order of time, or one value for each cycle of the experiment."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value, or start of its interval, in ns after the window opened; empty if each value is of
-    a cycle of the experiment."""
+    """Time of each value or start of its interval, in ns after the window opened; empty for cycle values."""
     worker: int | None = None
-    """Index of the worker to which the figure belongs; None for a figure of the database."""
+    """Number of the worker to which the figure belongs, from 1; None for a figure of the database."""
 
 
 WAL_FRAMES = "WAL frames"
@@ -47,9 +46,9 @@ WAL_RESTARTS = "WAL restarts"
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's fairness index of the workers' shares, from 1/n (one does all) to 1 (all are equal).
+    """Return Jain's fairness index of the workers' shares: 1/n (one has all) to 1 (all are equal).
 
-    Return None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
+    None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
     """
     squares = sum(share * share for share in shares)
     if not squares:
@@ -67,7 +66,7 @@ def min_max_share(shares: Sequence[float]) -> float | None:
 def half_ratio(bins: Sequence[int]) -> float | None:
     """Return the median of the second half of a series divided by the median of the first half.
 
-    Return None if a half has fewer than three values, or if the median of the first half is 0.
+    None if a half has fewer than three values, or if the median of the first half is 0.
     """
     half = len(bins) // 2
     if half < 3:

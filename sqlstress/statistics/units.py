@@ -1,4 +1,4 @@
-"""Formats of durations, numbers and counts for text that people read, and the parser of durations."""
+"""Formats of durations, numbers and counts for people, and a parser of durations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as text that `parse_duration` can read, six digits: 0.5 → "500ms", 2.0 → "2s"."""
+    """Return a duration as text for `parse_duration`, with six digits: 0.5 → "500ms", 2.0 → "2s"."""
     if seconds and seconds < 1:
         return f"{_plain_decimal(seconds * 1000)}ms"
     return f"{_plain_decimal(seconds)}s"
@@ -57,7 +57,7 @@ def format_ms(ns: float) -> str:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a float; None for None, infinity, NaN, and an integer too large for a float."""
+    """Return a number as a float; None for None, infinity, NaN, and too large integers."""
     try:
         number = float(value) if value is not None else math.nan
     except OverflowError:

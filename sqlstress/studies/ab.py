@@ -1,7 +1,6 @@
-"""A/B test: measure arms A and B (two sets of options) in pairs, until a sequential test decides.
+"""A/B test: measure two sets of options (arms A and B) in pairs, until a sequential test decides.
 
-Each pair has a slice per arm and cell. A slice is one trial, measured on its own. A cell is one case of A
-with the case of B that it is compared with.
+Each pair has a slice (a single trial) per arm and cell. A cell is a case of A with the case of B to compare.
 """
 
 from __future__ import annotations
@@ -36,12 +35,11 @@ from sqlstress.studies.slices import OwnPython, SliceBench, check_loops
 from sqlstress.target import stores_nothing
 
 
-def order(first: str, seed: int, pair: int) -> tuple[int, int]:
+def arm_order(first: str, seed: int, pair: int) -> tuple[int, int]:
     """Return the order in which a pair measures the arms, 0 (A) and 1 (B). Arm `first` begins pair 0.
 
-    The order of later pairs is random, from the seed, so that an effect of the machine meets A or B by
-    chance, as the signed-rank test assumes. If A and B took turns, a periodic effect could always meet one
-    arm.
+    Later pairs have a random order, as the signed-rank test assumes: if A and B took turns, a periodic effect
+    of the machine could always meet one arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -49,12 +47,12 @@ def order(first: str, seed: int, pair: int) -> tuple[int, int]:
 
 
 def draw_first_arm(seed: int) -> str:
-    """Return the arm that begins the first pair, "A" or "B": a random choice from the seed."""
+    """Return the arm that begins the first pair, "A" or "B", chosen at random from the seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
 def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
-    """Return the progress: the current pair, the difference of B from A so far, and the time left."""
+    """Return the progress: current pair, difference of B from A so far, time left."""
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     pair_s = elapsed_s / pairs if pairs else 0.0
@@ -83,9 +81,9 @@ def _affordable_pairs(test: AbTest, pair_s: float) -> int:
 
 
 def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
-    """Return a text on the time until the decision.
+    """Return a text on the time to the decision, such as "decided after about 5 minutes".
 
-    `needed` is the estimated number of pairs that decide the test; None if the estimate is near the limit.
+    `needed` is the estimated number of pairs that decide the test; None if the result is near the limit.
     """
     if needed is None:
         return "near the limit"
@@ -97,25 +95,25 @@ def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
 
 @dataclass
 class AbStudy:
-    """An A/B test as a study. Each step is a slice (one trial of one arm) or a look (interim result)."""
+    """An A/B test as a study. Each step is a slice (one trial of one arm) or an interim result."""
 
     cases: tuple[Sequence[Case], Sequence[Case]]
     """Cases of A and cases of B, compared in pairs by index."""
     test: AbTest
     """Settings of the test, with its results so far."""
     looks: Sequence[InterimLook]
-    """Planned interim looks at the results, in order."""
+    """Planned interim results, in order."""
     clock: Callable[[], float] = time.monotonic
     """Function that returns the time in seconds since some fixed time."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
-    """Runs by (cell, arm), two indices."""
+    """Results by (index of the compared pair of cases, index of the arm)."""
 
     def steps(self, bench: SliceBench) -> Steps:
         """Measure pairs until the test is decided, the time is over, or a slice cannot be measured."""
         self.test, start_s = bench.learn(self.test), self.clock()
         limit_s = math.inf if self.test.max_time_s is None else self.test.max_time_s
         for pair in range(self.looks[-1].pairs):
-            arms = order(self.test.first, self.cases[0][0].seed, pair)
+            arms = arm_order(self.test.first, self.cases[0][0].seed, pair)
             for cell, arm in product(range(len(self.cases[0])), arms):
                 self._measure(bench, pair, cell, arm)
                 bench.observer.progress(
@@ -125,7 +123,7 @@ class AbStudy:
                 if self._ended():
                     return
             pairs, elapsed_s = pair + 1, self.clock() - start_s
-            # The pair is also the last if one more pair would end after the time limit.
+            # The pair is also the last if a further pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
             if is_last:  # The last look gets the error probability that earlier looks have not used.
@@ -144,7 +142,7 @@ class AbStudy:
                     return
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without runs, with the runs and the test so far."""
+        """Return `blank`, a report without results, with the results of the test so far."""
         return replace(
             blank,
             ab=self.test,
@@ -169,7 +167,7 @@ class AbStudy:
                 wrong = f"the data of {ARMS[arm]} is wrong"
                 self.test = replace(self.test, verdict=FAIL, reason=wrong)
             elif error is None and (refusal := self._refusal(bench.report, cell)):
-                # The earlier pairs are not valid either, so their trials and looks are removed.
+                # The earlier pairs are not valid either, so their trials and interim results are removed.
                 self.test = replace(self.test, looks=())
                 emptied = {
                     key: replace(other, trials=(), skipped=SAME_CODE) for key, other in self._runs.items()
@@ -177,7 +175,7 @@ class AbStudy:
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
-        """Return an error if the test compares code, but both arms of a cell ran the same code; else None."""
+        """Return an error if the test compares code, but both arms ran the same code; else None."""
         runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
@@ -216,12 +214,12 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Defaults and help of options that differ in an A/B test, where a slice is a single trial."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options that an A/B test does not support: it repeats slices of A and B itself."""
+"""Options that an A/B test does not support: it repeats slices (trials) itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """Options of the comparison, and of the limits of the test."""
+    """Options of the comparison, and limits of the test."""
 
     a: str = option(str, "", COMPARED, 'Options of A, the baseline: "--synchronous full".', metavar="OPTIONS")
     b: str = option(str, "", COMPARED, "Options of B, which is compared with A.", metavar="OPTIONS")
@@ -273,7 +271,7 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def load_options(command: str) -> tuple[Option, ...]:
-    """Return the options of an experiment that an A/B test supports. They may differ between the arms."""
+    """Return the options of an experiment that an A/B test supports, for one arm."""
     return options_of_load(command, _OVERRIDES, left_out(command))
 
 
@@ -283,10 +281,10 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return default values for the options of an arm, by option name, as far as an A/B test changes them.
+    """Return an arm's default values that differ in an A/B test, by option name.
 
-    `given` has the names of the options that the arm sets. If it sets --ops, durations have no default. The
-    values are passed on explicitly, because the sqlstress of another Python may have other defaults.
+    `given` has the names of the arm's options. With --ops, durations have no default. The values are passed
+    on explicitly, because another version of sqlstress may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
@@ -294,13 +292,13 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
 
 
 def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Split option values into the options of the comparison and the options of the experiment."""
+    """Return the option values of the comparison, and those of the experiment."""
     gate = {option.name: given[option.name] for option in COMPARISON_OPTIONS if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
-    """Return all options of an arm: defaults, `common` options, and its `own` options.
+    """Return all options of an arm: defaults, `common` options, and the arm's `own` options.
 
     An own option replaces the common option. If the value is a list, it extends the common list.
     """
@@ -317,7 +315,7 @@ Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return keyword arguments of the Python function `ab` as option values of the command line.
+    """Return keyword arguments of the function `ab` as option values of the command line.
 
     Raises UsageError for an option that the function does not support.
     """
@@ -360,7 +358,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return an A/B test with the test options `gate` as a study. Raises UsageError for an invalid value."""
+    """Return an A/B test with the options `gate` as a study. Raises UsageError."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
@@ -378,7 +376,7 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return the object that opens a bench in this Python process.
+    """Return the factory of tools that measure both arms in this process.
 
     Raises UsageError if one arm uses the C loop, the other the Python loop, and no option chose the loop.
     """

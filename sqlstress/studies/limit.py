@@ -1,7 +1,7 @@
 """Search for the highest rate of operations at which a latency promise still holds.
 
-First, a closed loop is measured, in which each worker runs its operations back to back, to find the first
-rate. Then operations are due at one rate in each window.
+The first rate comes from a closed loop, in which each worker runs its operations back to back. Later,
+operations are due at one rate in each window (measured time).
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from sqlstress.statistics.search import next_rate
 from sqlstress.statistics.units import format_duration
 
 CLOSED_S = 2.0
-"""Window of the closed-loop trial that determines the first rate, in seconds."""
+"""Length of the closed-loop trial that determines the first rate, in seconds."""
 FIRST_RATE_SHARE = 0.7
 """First rate, as a share of the rate that the closed loop reached."""
 CHECKPOINTS_PER_WINDOW = 3
-"""Number of checkpoints that a window must span at half of the rate that the closed loop reached."""
+"""Number of checkpoints that a window must span at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
-"""Maximum window, in seconds. Rates that would need a longer window are not tried."""
+"""Maximum length of a window, in seconds. Rates that would need more are not tried."""
 DUE_MARGIN = 4.0
-"""Surplus over the required number of operations, in standard deviations of the random arrivals."""
+"""Surplus over the required number of operations, in standard deviations of the arrivals."""
 PATIENCE = 2
-"""Maximum number of consecutive windows without a conclusion. After these the search ends."""
+"""Maximum number of consecutive windows without a conclusion, after which the search ends."""
 TYPICAL_WINDOWS = 20
 """Typical number of windows of a search on a quiet machine, for the time left."""
 
@@ -49,8 +49,8 @@ TYPICAL_WINDOWS = 20
 def window_s(case: Case, closed: Trial) -> float:
     """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
 
-    The number of checkpoints is estimated from the commits of the closed loop `closed`: a commit writes at
-    least one page to the WAL, and SQLite makes a checkpoint after `wal_autocheckpoint` pages.
+    The number of checkpoints follows from the commits of the closed loop: each commit writes at least one
+    page to the WAL, and SQLite checkpoints after `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
@@ -64,17 +64,17 @@ def window_s(case: Case, closed: Trial) -> float:
     return min(max(math.ceil(CHECKPOINTS_PER_WINDOW * checkpoint_s), SHORTEST_S), LONGEST_S)
 
 
-def due(promise: Promise) -> int:
+def operations_to_schedule(promise: Promise) -> int:
     """Return the number of operations to schedule per window, so that almost always enough arrive.
 
-    Arrivals are random, and the promise can be judged only with a minimum number of operations.
+    Arrivals are random, and a minimum number of operations is needed to judge the promise.
     """
     required = min_operations(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
 
 class LimitStudy:
-    """Search for the highest rate as a study. Each step is a window."""
+    """Search for the highest rate as a study. Each step is a window (measured time at one rate)."""
 
     def __init__(
         self,
@@ -90,10 +90,10 @@ class LimitStudy:
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """Rate and margin of each window with a conclusion. A margin above 0 shows a broken promise."""
+        """(Rate, margin) of each window with a conclusion. A margin above 0 shows a broken promise."""
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the runs so far: the closed loop, then the rates in ascending order."""
+        """Return `blank` with the results so far: closed loop, then rates in ascending order."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
@@ -110,8 +110,11 @@ class LimitStudy:
         yield from self._search(bench, start_s, trial)
 
     def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
-        """Measure windows at rates until the search ends."""
-        usual_s, needed = self._duration_s or window_s(self.case, closed), due(self.search.promise)
+        """Measure at different rates until the search ends."""
+        usual_s, needed = (
+            self._duration_s or window_s(self.case, closed),
+            operations_to_schedule(self.search.promise),
+        )
         most_s, inconclusive = max(MAX_WINDOW_S, usual_s), 0
         first, lowest = max(1, int(FIRST_RATE_SHARE * closed.tps)), max(1, math.ceil(needed / most_s))
         while (rate := next_rate(self._margins, first, lowest)) is not None:
@@ -142,7 +145,7 @@ class LimitStudy:
         return True
 
     def _measure(self, run: Run, runner: TrialRunner) -> Run:
-        """Return `run` with one more window, or with the reason why the window could not be measured."""
+        """Return `run` with a further window, or with the reason why it could not be measured."""
         trials = run.trials
         try:
             trial = runner.run(run.case, len(trials))
@@ -190,7 +193,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
 }
 """Defaults and help of options that differ in a search for the highest rate."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
-"""Options that the search sets itself, or that would change the question it answers."""
+"""Options that the search sets itself, or that would change its question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
     (case,) = cases
     assert case.arrivals
     return LimitStudy(
-        # The search also tries rates that are too high, at which operations fail. That is no error.
+        # The search also tries rates that are too high. Failed operations at such rates are no error.
         replace(case, arrivals=None, repeat=1, max_failed=1.0),
         LimitSearch(promise, values["max-time"]),
         case.arrivals.spacing,

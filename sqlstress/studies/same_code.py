@@ -1,4 +1,4 @@
-"""Detection of an A/B test whose arms run the same code although it compares two versions of this code.
+"""Detection of an A/B test of two versions of code whose arms ran the same version.
 
 The error names the cause, such as an editable install, and the remedy.
 """
@@ -28,7 +28,7 @@ SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a
 
 
 class ArmCode(NamedTuple):
-    """One arm (A or B) of an A/B test, and the modules that its measurement imported with the user's file."""
+    """One arm (A or B) of an A/B test, with the modules that its workers imported."""
 
     name: str
     python: str | None
@@ -40,9 +40,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran equal code of a module although their folders have different code.
+    """Return an error if both arms ran one version of a module whose folders have two; else None.
 
-    The folder of an arm is that of the user's file. Return None if there is no such module.
+    The folder of an arm is that of the user's file.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -54,7 +54,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # The arm that ran the code of the other arm's folder is wrong.
+            # An arm that ran the code of the other arm's folder is wrong.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -65,10 +65,10 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the folders of the two versions of the code to which these files belong; None if equal.
+    """Return the two folders that hold the versions of the code; None if they are equal.
 
-    These are the paths without their common end: for base/bench/app.py and bench/app.py, the folder base and
-    the current folder.
+    Example: for base/bench/app.py and bench/app.py, the folder base and the current folder. The common end of
+    the paths is cut.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
     # The documented CI workflow checks out the base version inside the folder of the changed version.
@@ -94,7 +94,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module's file by name; for a package, that of all code files by path."""
+    """Return the content of a module's file by name; for a package, of all code files by path."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -116,10 +116,10 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error that both arms ran one version of a module: the file, the cause and the remedy.
+    """Return the error that both arms ran one version of a module: file, cause and remedy.
 
-    `files` are the imported files, `differing` those whose content differs. `wrong` is the arm that ran the
-    code of the other arm's folder, or None.
+    `files` are the imported files, `differing` the files whose content differs. `wrong` is the arm that ran
+    the code of the other arm's folder, or None.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -156,7 +156,7 @@ def _mixed_up(
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
     """Return an error if the arms name two environments with the same Python; else None.
 
-    Call this only if the arms differ in nothing else, including the loaded modules.
+    Call it only if the arms differ in nothing else, including the loaded modules.
     """
     if a.python is None or b.python is None:
         return None
@@ -178,7 +178,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence on the reason why both arms import a module from one folder, and the remedy."""
+    """Return a sentence: why both arms import a module from one folder, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -193,7 +193,7 @@ def _remedy(name: str, side: ArmCode) -> str:
 
 
 def import_folder(name: str, file: Path) -> Path:
-    """Return the folder on the search path from which the module `name` was imported as `file`."""
+    """Return the search-path folder from which the module `name` was imported as `file`."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
@@ -204,7 +204,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the .pth file or finder that makes Python import a module from its folder, or None."""
+    """Return the .pth file or finder that makes Python import a module from its folder."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):
@@ -225,7 +225,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which an interpreter (None for this one) finds modules; empty on failure."""
+    """Return the folders in which `python` (None: this Python) finds modules; empty on failure."""
     if python is None:
         return list(sys.path)
     try:

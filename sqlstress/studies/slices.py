@@ -1,7 +1,4 @@
-"""Slices of an A/B test: single trials of one arm (A or B), with this or another Python interpreter.
-
-A bench is the set of tools that measures slices.
-"""
+"""Slices of an A/B test: single trials of arm A or B, in this or in another Python interpreter."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ sys.exit(main())
 """Program that runs sqlstress, and stops it as SIGTERM does when its standard input is closed.
 
 The signal repeats, because it has no effect before sqlstress has installed its handlers. Workers read the
-null device: on Windows no process can start while another process reads from the same pipe.
+null device: on Windows no process can start while another reads from the same pipe.
 """
 
 
@@ -67,7 +64,7 @@ class Python:
     """Name of the experiment to measure."""
 
     def words(self, case: Case, pair: int) -> list[str]:
-        """Return the options of a slice as command-line words. Each pair has a seed of its own."""
+        """Return the options of a slice (trial) as command-line words. Each pair has its own seed."""
         options = {option.name: option for option in get_experiment(self.command).options}
         slice_options = {
             "repeat": 1,
@@ -88,7 +85,7 @@ class Python:
 
     @property
     def positional_words(self) -> list[str]:
-        """The word "--" and the positional arguments, such as scripts; empty without such arguments."""
+        """The word "--" and the positional arguments, such as scripts, if there are any."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -96,7 +93,7 @@ class Python:
         return ["--", *words] if words else []
 
     def test_run(self, case: Case, check: Callable[[], None]) -> Report:
-        """Run a very short slice to test the interpreter, and return its report.
+        """Run a very short trial to test the interpreter, and return its report.
 
         Raises UsageError or EnvironmentFailure if the interpreter cannot measure.
         """
@@ -106,7 +103,7 @@ class Python:
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
         """Run sqlstress with the interpreter and return the report.
 
-        `check` is called often, and may raise Interrupted. `omissions` are the parts to leave out.
+        `check` may raise Interrupted. `omissions` names the measurements to omit.
         """
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
@@ -165,7 +162,7 @@ class Python:
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if one arm would use the C loop, the other Python's, and no option chose a loop."""
+    """Raise UsageError if the arms would use different loops (C, Python) by default."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
@@ -176,27 +173,27 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 SALTS_PER_PAIR = 16
 """Distance between the salts (numbers that change the random draws) of two pairs.
 
-Larger than the number of attempts at a trial, each of which has its own salt."""
+Larger than the number of attempts at a trial, because each attempt has its own salt.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Tools with which an A/B test measures its slices."""
+    """Tools with which an A/B test measures its slices (single trials)."""
 
     report: Report
-    """Report without runs: time, command and environment."""
+    """Report without results: time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function from arm (0 or 1), case and number of the pair to a trial. Raises SqlstressError if it fails.
-    """
+    """Function (arm 0 or 1, case, number of the pair) → trial. Raises SqlstressError."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
     """Function that adds the versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function from arm and case to the case with the defaults of the arm's Python."""
+    """Function (arm, case) → the case with the defaults of the arm's Python."""
 
 
 class OwnPython:
-    """Factory of benches whose slices are trials in this process."""
+    """Factory of tools whose slices are trials in this process."""
 
     kept_folder = None
 
@@ -209,7 +206,7 @@ class OwnPython:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield a bench that keeps its files in a folder. The folder is removed at the end of the block."""
+        """Yield tools that keep files in a folder, which is removed at the end of the block."""
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -220,21 +217,20 @@ class OwnPython:
 
 
 class _OtherBench:
-    """Measurement of slices by the Python interpreters of the arms, for a SliceBench.
+    """Measurement of slices (single trials) by the Python interpreters of the arms.
 
-    Slices omit the costs of a sync and of our code, which the test of the interpreter has measured. Only the
-    first slice of a case rehearses the user's work on a copy. Later slices get the observations of this
-    rehearsal.
+    Slices omit the costs of a sync and of our code, known from the test of the interpreter. Only the first
+    slice of a case rehearses the user's work on a copy; later slices get the same observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
         self._pythons, self._check = pythons, check
         self._rehearsals: dict[tuple[int, Any], tuple[Sighting, ...]] = {}
-        """Sightings (observed events) of the rehearsal, by arm and spec."""
+        """Observed events of the rehearsal, by (arm, spec)."""
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
-        """Run a trial of `case` with the Python of the arm. Raises SqlstressError if the trial fails."""
+        """Run a trial of `case` with the Python of the arm. Raises SqlstressError."""
         python, key = self._pythons[arm], (arm, case.spec)
         omissions = [COSTS]
         if key in self._rehearsals:
@@ -256,7 +252,7 @@ class _OtherBench:
 
 
 class OtherPythons:
-    """Factory of benches whose slices are runs of sqlstress by the Python interpreter of the arm."""
+    """Factory of tools that measure slices (trials) with the Python of each arm."""
 
     kept_folder = None
     stayed = ()
@@ -264,12 +260,12 @@ class OtherPythons:
     def __init__(
         self, pythons: tuple[Python, Python], cases: tuple[Case, Case], command: tuple[str, ...]
     ) -> None:
-        """`cases` has the first case of each arm. A short slice of this case tests the arm's interpreter."""
+        """`cases` has the first case of each arm, for a short trial to test the interpreter."""
         self._pythons, self._cases, self._command = pythons, cases, command
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Test each arm's interpreter with a short slice, then yield a bench for slices."""
+        """Test each arm's interpreter with a short slice, then yield the tools of the test."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.test_run(case, signals.check) for python, case in pairs]

@@ -1,4 +1,4 @@
-"""Sweep: cases measured in passes, with one trial of each case in a pass. Also the run of any study."""
+"""Sweep: cases measured in passes, with one trial of each case in a pass."""
 
 from __future__ import annotations
 
@@ -32,38 +32,37 @@ from sqlstress.report import LEFT_OUT, Report, Run, SyncCost
 from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
-# The cases are measured in passes, with one trial of each case in a pass. So a drift of the machine (heat,
-# another program's load, the state of the disk) affects all cases equally. With all trials of a case at once,
-# drift would look like a difference between the cases. Trials of one pass are close in time, and can be
-# compared in pairs.
+# With passes, a drift of the machine (heat, another program's load, the state of the disk) affects all cases
+# equally. With all trials of a case at once, drift would look like a difference between the cases. Trials of
+# one pass are close in time, and can be compared in pairs.
 
 
 class Turn(NamedTuple):
-    """One trial of a sweep, as planned."""
+    """One planned trial of a sweep (a measurement of cases in passes)."""
 
     case: int
     """Index of the case in the sweep."""
     number: int
-    """Number of the pass, from 0. It is also the index of the trial in its run."""
+    """Number of the pass, from 0; also the index of the trial in its run."""
     is_longer: bool = False
-    """Whether this is the trial with a longer window, after all passes."""
+    """Whether this is the additional trial with a longer measurement, after all passes."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
-        """Return the case of this trial, with the longer window if `is_longer`."""
+        """Return the case of this trial, with the longer duration if `is_longer`."""
         case = cases[self.case]
         return replace(case, duration_s=LONGER_S) if self.is_longer else case
 
 
 LONGER_S = 2.0
-"""Length of the longer window, in seconds: long enough to show long waits."""
+"""Length of the longer measurement, in seconds: long enough to show long waits."""
 
 
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
-    The first pass has the given order of cases, the second pass the reverse order, and later passes a random
+    The first pass has the given order of cases, the second the reverse order, and later passes a random
     order: with reversals only, a periodic effect could always meet the same case. If an experiment imitates a
-    published script, all cases use the same files. So all trials of a case are done before the next case.
+    published script, all trials of a case come first, because all cases use the same files.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -78,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return a list with one more trial of the largest case, with a longer window, which shows long waits.
+    """Return a list with an additional, longer trial of the largest case, to show long waits.
 
-    The list is empty if the usual windows show all waits.
+    The list is empty if the usual trials show all waits.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -103,10 +102,9 @@ def expected_trial_s(case: Case) -> float:
 
 
 class SweepProgress(Observer):
-    """Observer that forwards the events of trials to `observer`, and adds the progress of the sweep.
+    """Observer that forwards the events of trials, and adds the progress of the sweep.
 
-    Progress is the elapsed time as a share of the expected duration. The expectation is corrected by the
-    durations of finished trials.
+    Progress is the elapsed time as a share of the expected duration, which finished trials correct.
     """
 
     def __init__(
@@ -130,7 +128,7 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Sum of the expected durations of all trials before each trial, in seconds; last, the total."""
+        """Sum of the expected durations of all earlier trials, per trial, in seconds; last, the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
@@ -140,7 +138,7 @@ class SweepProgress(Observer):
         self._index, self._begun, self._note = index, self._clock(), ""
 
     def best(self, text: str) -> None:
-        """Set the text on the best result so far, which the progress shows; "" if there is no result yet."""
+        """Set the text on the best result so far; "" if there is no result yet."""
         self._best = text
 
     def phase(self, name: str) -> None:
@@ -183,7 +181,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the fastest runs so far; "" if cases are not comparable or passes are too few."""
+    """Return a text on the fastest cases so far; "" if not comparable, or too few trials."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -200,15 +198,15 @@ def best_so_far(runs: Sequence[Run]) -> str:
 
 
 SECOND_BUDGET_NS = 50_000_000
-"""Time limit for a second sample of the cost of a sync, in ns; second samples only confirm the first."""
+"""Time limit of a second sample of the cost of a sync, in ns, to confirm the first."""
 
 
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Measure the cost of a sync after the sweep, and again if it differs much from the costs before.
+    """Measure the cost of a sync after the sweep; return one or two new samples, else None.
 
-    `before` and `again` are the samples from before the sweep. Return both new samples; None if missing.
+    A second sample is taken if the cost differs much from `before` and `again`, measured before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -226,14 +224,14 @@ class Sweep:
         """`keep_going` is whether to go on after a case with wrong data."""
         self.cases, self._keep_going = tuple(cases), keep_going
         self._runs: dict[int, Run] = {}
-        """Runs by the index of the case."""
+        """Results by the index of the case."""
         self._harness_ns: dict[Case, float | None] = {}
         """Cost of our code around each operation in ns, by case with one process; None if unknown."""
         self._sync_again: SyncCost | None = None
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the runs so far, in the given order of the cases."""
+        """Return `blank` with the results so far, in the given order of the cases."""
         runs = tuple(
             _with_trial_error(self._runs[index])
             for index in sorted(self._runs)
@@ -248,8 +246,8 @@ class Sweep:
     def steps(self, bench: Bench) -> Steps:
         """Run at most one trial per step until all cases are measured, or one has wrong data.
 
-        Raise an error that occurs before any trial has a result, because it affects all cases. A worker that
-        fails ends only its own case.
+        Raise an error that occurs before any result, because it affects all cases. A failed worker ends only
+        its own case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
         # The environment lists no library of a target that stores no data, and so never syncs.
@@ -291,8 +289,8 @@ class Sweep:
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # Before its first trial, a case may be skipped because of the results of other cases. After it, only
-        # its own results count, so that other cases do not end it between two passes.
+        # Before its first trial, a case may be skipped because of the results of other cases. Later only its
+        # own results count, so that other cases do not end it between two passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -310,8 +308,8 @@ class Sweep:
             self._runs[turn.case] = replace(run, longer=trial, error=trial.error)
             return
         trial = runner.run(run.case, turn.number)
-        # After a hang the case gets no further trial: it would probably hang again, and it takes long to
-        # detect a hang.
+        # After a hang the case gets no further trial: it would probably hang again, which takes long to
+        # detect.
         hung = any((worker.error or "").startswith(HUNG) for worker in trial.workers)
         self._runs[turn.case] = replace(
             run, trials=(*run.trials, trial), error=trial.error if hung else run.error
@@ -325,14 +323,14 @@ def _has_content(run: Run) -> bool:
 
 
 def _with_trial_error(run: Run) -> Run:
-    """Return a copy of the run with an error: its own, or that of its first invalid trial, if any."""
+    """Return a copy of the run with its error, or else that of its first invalid trial."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
 def study_of_plan(
     plan: Plan, directory: Path, keep: bool, command: tuple[str, ...], keep_going: bool = False
 ) -> tuple[Study[Bench], MeasuringSession]:
-    """Return the study of a plan (a sweep, unless its experiment has another), and the session to run it."""
+    """Return the study of a plan (usually a sweep) and the session in which it runs."""
     study_spec = plan.experiment and plan.experiment.study
     study: Study[Bench] = (
         study_spec.make(plan.cases, plan.selection) if study_spec else Sweep(plan.cases, keep_going)
@@ -345,13 +343,13 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving, as a multiple of the time that saving took. Large reports take longer."""
+"""Minimum pause after saving a report, as a multiple of the time that saving took."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a bench, run a study with it and return the report. Raises SqlstressError without any result."""
+    """Open a session, run a study, return the report. Raises SqlstressError without a result."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 

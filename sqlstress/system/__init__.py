@@ -1,1 +1,1 @@
-"""Services of the operating system: processes, locks, pipes, shared memory, signals, text files."""
+"""Services of the operating system: processes, locks, pipes, shared memory, signals, files."""

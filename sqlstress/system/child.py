@@ -24,14 +24,14 @@ else:
     Pipe = connection.Connection
 
 PIECE = 2000
-"""Length of a piece, in bytes; with multiprocessing's header it is shorter than 2,048 bytes.
+"""Length of a piece of a message, in bytes; below 2,048 bytes with multiprocessing's header.
 
 macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer, Windows every message.
 """
 MORE, LAST = b"+", b"."
 """First byte of a piece: whether more pieces of the same message follow."""
 LIFELINES: list[int] = []
-"""File descriptors, such as a pipe of the fork server, that become readable when this process must end."""
+"""File descriptors that become readable when this process must end."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
@@ -43,7 +43,7 @@ def send(pipe: Pipe, message: Any) -> None:
 
 
 def init_child() -> None:
-    """Prepare a child process: it ignores Ctrl-C, and ends when its parent has ended for any reason.
+    """Prepare a child process to ignore Ctrl-C, and to end when its parent has ended for any reason.
 
     Call it before anything else. Raises EnvironmentFailure if the system allows no thread for this.
     """
@@ -65,7 +65,7 @@ def on_parent_end(act: Callable[[], None]) -> None:
 
 
 def end_with_parent() -> None:
-    """Wait until the parent process has ended, then end this process with exit code 1."""
+    """Wait until the parent process has ended; end this process with exit code 1."""
     # daemon=True does not end this process if the parent is killed.
     parent = parent_process()
     if parent is not None:

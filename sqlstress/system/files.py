@@ -67,7 +67,7 @@ def lock(stream: IO[Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the reason why a path cannot be created or found, also if it is too long for Windows."""
+    """Return the text of an error, with a note if the path is too long for Windows."""
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:
@@ -76,7 +76,7 @@ def reason(error: OSError) -> str:
 
 
 def path_length_note(path: Path) -> str:
-    """Return a note, in brackets, on a path that is too long for Windows; else an empty string."""
+    """Return a note, in brackets, on a path that is too long for Windows, or ""."""
     length = len(str(path.absolute()))
     if length <= MAX_PATH_LENGTH or str(path).startswith(_VERBATIM):
         return ""
@@ -103,7 +103,7 @@ def short_path(path: Path) -> str:
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of at most `most` bytes, in UTF-8 or the encoding of its byte-order mark.
+    """Return the text of a file of up to `most` bytes, in UTF-8 or the encoding of its byte-order mark.
 
     Editors on Windows write such a mark. Raises OSError, or ValueError if the file is too large or not text.
     """

@@ -40,7 +40,7 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""Number of processes that may be requested before the first of them has started.
+"""Maximum number of processes that are requested before the first of them has started.
 
 On a busy machine it is slow to wait for each process. But systems limit the number of file descriptors in
 messages that the server has not read yet to some hundreds.
@@ -58,11 +58,11 @@ _PRIVATE = (
     (reduction, "recvfds", 2),
     (popen_forkserver.Popen, "duplicate_for_child", 2),
 )
-"""Undocumented functions of multiprocessing that are used here, each with its number of arguments."""
+"""Undocumented functions of multiprocessing in use, each with its number of arguments."""
 
 
 def is_possible() -> bool:
-    """Return whether this Python's multiprocessing has the undocumented functions that are used here."""
+    """Return whether this Python's multiprocessing has the undocumented functions of _PRIVATE."""
     state = vars(getattr(forkserver, "_forkserver", None) or object).keys()
     return "_inherited_fds" in state and all(_takes(*function) for function in _PRIVATE)
 
@@ -75,7 +75,7 @@ def _takes(home: object, name: str, arguments: int) -> bool:
 
 
 class ForkServer(processes.Starter):
-    """A server process that has imported `modules` and forks processes. Leaving the `with` block ends it."""
+    """A server process that has imported `modules` and forks processes, for a `with` block."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         # This module is imported, too, because each forked process loads an object of a class defined here.
@@ -105,7 +105,7 @@ class ForkServer(processes.Starter):
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Let the server, restarted if it died, fork a process with these descriptors. Raises OSError."""
+        """Fork a process with these descriptors; start the server again if it has died. Raises OSError."""
         if self._channel and self._process and self._process.is_alive():
             with suppress(BrokenPipeError):  # A server that was just killed still counts as alive.
                 return reduction.sendfds(self._channel, descriptors)
@@ -217,7 +217,7 @@ MOST = 250
 
 
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
-    """Import the modules, then fork a process per request until the other end of the channel is closed.
+    """Import the modules, and fork a process per request until the other end of the channel is closed.
 
     The server has one thread and opens no file, so that forked processes start like spawned ones. Forked
     processes end when the server ends, because no other process could report their exit codes.
@@ -267,7 +267,7 @@ class _Server:
             pid = -(error.errno or 1)
         if pid == 0:
             os.close(status)
-            self._become(task, inherited)
+            self._run_task(task, inherited)
         with suppress(BrokenPipeError):
             forkserver.write_signed(status, pid)
         for descriptor in (task, *inherited):
@@ -277,7 +277,7 @@ class _Server:
         else:
             os.close(status)
 
-    def _become(self, task: int, inherited: Sequence[int]) -> NoReturn:
+    def _run_task(self, task: int, inherited: Sequence[int]) -> NoReturn:
         """Run the task in the forked process, without the server's descriptors and signal handlers."""
         code = 1
         try:

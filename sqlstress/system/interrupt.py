@@ -19,11 +19,11 @@ from typing import TypeVar
 from sqlstress.errors import Interrupted
 
 _REPEAT_AFTER_S = 0.01
-"""Delay before an interrupted finalizer's interrupt is repeated, in seconds: the finalizer must end first."""
+"""Delay before a KeyboardInterrupt in a finalizer is repeated, in seconds."""
 
 
 def install_stop_handlers() -> None:
-    """Let the first stop signal raise KeyboardInterrupt; ignore later ones."""
+    """Let the first stop signal raise KeyboardInterrupt; ignore later stop signals."""
     for number in _stop_signals():
         signal.signal(number, _raise)
     sys.unraisablehook = _repeat_interrupt
@@ -42,7 +42,7 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Wait until the main thread has left `_repeat_interrupt`, and so the finalizer; signal the thread."""
+    """Signal the main thread after it has left `_repeat_interrupt`, and so the finalizer."""
     while _is_in_hook():
         time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":
@@ -74,7 +74,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that this thread can catch, except those that the caller (nohup) ignores."""
+    """Return the stop signals that this thread can catch, except for those ignored as by nohup."""
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.
@@ -124,7 +124,7 @@ Pulse = Callable[[], None]
 """Function that long-running code calls often; it raises Interrupted if the work must stop."""
 
 ITEMS_PER_PULSE = 256
-"""Number of items between two calls of a pulse."""
+"""Number of items between two calls of a pulse (a function to call often)."""
 
 
 def with_pulses(items: Iterable[T], pulse: Pulse) -> Iterator[T]:

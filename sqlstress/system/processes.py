@@ -1,4 +1,4 @@
-"""Child processes that Ctrl-C does not reach: the parent handles it.
+"""Child processes that Ctrl-C does not reach, because the parent handles it.
 
 They are not forked from this process: a forked child would share our connections to SQLite and our locks.
 """
@@ -43,7 +43,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message, or at once None if it is incomplete. Raises EOFError or OSError if closed."""
+        """Return a message; None at once if no message is complete. Raises EOFError or OSError if closed."""
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
@@ -55,7 +55,7 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the readable pipes, or wait up to about `timeout_s` for the first; [] if there is none."""
+    """Return the readable pipes, after up to about `timeout_s` seconds; [] if there is none."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
@@ -81,10 +81,10 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`; inside the block, ChildCaller uses it, too.
+    """Yield a starter of processes that need `modules`, also for each ChildCaller inside the block.
 
-    The starter forks processes from a server that has imported `modules`. It spawns them if there are no
-    modules, on Windows, and if `forkserver` does not support this Python.
+    The starter forks processes from a server that has imported `modules`. Without modules, on Windows, and if
+    `forkserver` does not support this Python, the starter spawns processes.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -182,7 +182,7 @@ class ChildCaller:
         return bool(wait_readable([self._pipe], 0.0))
 
     def result(self, pulse: Pulse) -> Any:
-        """Return the result of the call that `begin` started. Calls `pulse` often.
+        """Return the result of the call that `begin` started; call `pulse` often while waiting.
 
         Raises the function's exception, or Died if the process has ended. An error of `pulse` ends the
         process.

@@ -43,7 +43,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder of shared memory, or "". Raises EnvironmentFailure if no memory is available."""
+    """Return the folder of shared memory, or "". Raises EnvironmentFailure."""
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""
@@ -52,7 +52,7 @@ def shared_memory_folder() -> str:
 
 
 def _wrapper(size: int) -> Any:
-    """Return cleared shared memory. Raises OSError or MemoryError if there is no space."""
+    """Return `size` bytes of cleared shared memory. Raises OSError or MemoryError."""
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
     if sys.platform == "win32":
@@ -99,7 +99,7 @@ def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
 
 
 def _limit() -> str:
-    """Return a clause on the reason for a lack of memory: a limit of this process, or the whole system."""
+    """Return a clause on the reason for a lack of memory: this process's limit, or the system."""
     if sys.platform != "win32":
         import resource
 

@@ -1,7 +1,6 @@
-"""The databases under test, one package each.
+"""The databases under test, such as SQLite and PostgreSQL, with one package each.
 
-A target is a kind of database. It has drivers (Python bindings) and places (a process's access to the data of
-a case).
+A target is a kind of database. A place is one process's access to the data of a case (a set of options).
 """
 
 from __future__ import annotations
@@ -40,16 +39,16 @@ def _import_target(info: DriverInfo) -> Target:
 
 
 def open_place(case: Case, where: Path) -> Place:
-    """Return this process's access to the data of a case; do not touch any file or server yet.
+    """Return this process's access to the data of a case, without opening anything yet.
 
-    `where` is a folder for files of the case. A server's target derives a name for the data from its path.
+    `where` is the folder for the case's files; a server's schema is named after it.
     """
     return target_of(case.driver).open_place(case, where)
 
 
 @contextmanager
 def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
-    """During the block, run the services that the cases need, such as a temporary server in `folder`."""
+    """During the block, run services for the cases, such as a temporary server in `folder`."""
     by_target: dict[str, list[Case]] = {}
     for case in cases:
         by_target.setdefault(driver_info(case.driver).target, []).append(case)
@@ -60,7 +59,7 @@ def run_services(cases: Sequence[Case], folder: Path) -> Iterator[None]:
 
 
 def file_patterns() -> list[str]:
-    """Return regular expressions for the names of the files that the targets create."""
+    """Return regular expressions for the names of database files that sqlstress creates."""
     patterns = []
     for info in {info.target: info for info in drivers().values()}.values():
         with suppress(EnvironmentFailure):  # A target that cannot be imported has created no files.
@@ -69,17 +68,17 @@ def file_patterns() -> list[str]:
 
 
 def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> T:
-    """Run a task that may take long in a database; return its result. Interrupt it if `pulse` raises."""
+    """Run a long database task and return its result. Interrupt the task if `pulse` raises."""
     with watched(connection, task, pulse) as get_result:
         return get_result()
 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start a task that may take long in a database. Yield a function that waits for the task's result.
+    """Start a long database task in a thread. Yield a function that waits for its result.
 
-    The function calls `pulse` while it waits. The end of the block interrupts the task. The task has its own
-    thread, because the main thread must handle signals. Raises EnvironmentFailure if no thread can start.
+    The function calls `pulse` while it waits. The end of the block interrupts the task. The main thread stays
+    free to handle signals. Raises EnvironmentFailure.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -1,4 +1,4 @@
-"""A target that stores nothing, to measure the harness (the code of sqlstress around operations)."""
+"""A target that stores nothing, to measure the overhead of sqlstress itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.target import NOTHING_STORED
-from sqlstress.targets.native import NativeStore, extension, lacking, require_native
+from sqlstress.targets.native import NativeStore, extension, require_native, unavailable_reason
 from sqlstress.targets.place import Place, Target
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DryStore:
-    """A key-value store that returns the same value for every get, and ignores every write."""
+    """A key-value store that returns the same value for every get and ignores every write."""
 
     def __init__(self, buckets: int, value: Any) -> None:
         def get(_params: Any) -> Any:
@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: the C loop answers every get with an initial value."""
+        """Return a store without connections: every get in the C loop returns an initial value."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 
@@ -85,7 +85,7 @@ class DryTarget(Target):
         return f"{NOTHING_STORED}: the harness's own ceiling"
 
     def lacks_native(self, driver: str) -> str | None:
-        return lacking(extension)
+        return unavailable_reason(extension)
 
     def untold(self, driver: str) -> str:
         return f"the {driver} driver stores nothing"

@@ -1,8 +1,8 @@
-"""The interface between the engine and the database under test: `Target` and `Place`.
+"""The interface between sqlstress and a database under test: `Target` and `Place`.
 
-A target is a kind of database. A place is one process's access to the data of one case. A bucket is a part of
-the data: a database file or, on a server, a group of tables. A `pulse` is a function to call often, which may
-raise Interrupted.
+A target is a kind of database. A place is one process's access to the data of one case (a set of options). A
+bucket is a part of the data: a database file or a group of tables. A `pulse` is a function to call often,
+which may raise Interrupted.
 
 If an answer is unknown, a target returns None or an empty result, never a guess. Code that needs a feature of
 one target, such as SQLite's WAL, imports the target's package.
@@ -39,16 +39,16 @@ if TYPE_CHECKING:  # A worker process imports only the modules that it uses.
 
 DURING_MEASUREMENT = "while it was measured"
 SERVER_FOLDER = "server"
-"""Name of the subfolder for a temporary server. It is removed with all of its content."""
+"""Name of the subfolder for a temporary server, which is removed with its content."""
 TRIAL_FOLDER, NOTES_FOLDER = "trial", "notes"
-"""Names of the subfolders for a user program's files and notes. They are removed with all content."""
+"""Names of the subfolders for a user program's files and notes, removed with their content."""
 
 Definition = tuple[Any, ...]
-"""One definition of a schema: (name of the object, its SQL)."""
+"""A table, index or other object of a schema: (name, SQL)."""
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return a text for each missing and each added definition; a changed definition counts as both."""
+    """Return a text for each missing or added definition; two texts for a changed definition."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
@@ -59,9 +59,9 @@ def check_schemas(
     created: Sequence[Definition],
     present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Check, with a new counter, that every schema has exactly the definitions `created`.
+    """Check that every schema has exactly the definitions `created`; return the result of `counter`.
 
-    `present` yields the name of each schema, for messages, and its definitions.
+    `present` yields (name of the schema for messages, its definitions).
     """
     for name, definitions in present:
         counter.checked += len(created)
@@ -71,28 +71,28 @@ def check_schemas(
 
 
 class Disturbance(NamedTuple):
-    """A change of the data by another program."""
+    """A change of the data by a program other than sqlstress."""
 
     text: str
-    """Sentence on the change, without a full stop."""
+    """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Status of the verdict ("failed" or "unknown") if the data is unreadable; else None."""
+    """Verdict ("failed" or "unknown") if the data is unreadable, else None."""
     by_outsider: bool = False
-    """Whether `text` lacks a subject. If so, the experiment adds the programs that may have caused it."""
+    """Whether `text` has no subject, so that the caller adds the suspected programs."""
 
 
 class Seal:
-    """Identities (device and inode numbers) of the files that existed when the seal was made.
+    """Device and inode numbers of files, to detect a file that was deleted or replaced later.
 
-    They show a deleted or replaced file, which a process that has the file open does not notice.
+    A process that has a file open does not notice its replacement.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        """Record the identities of the files that exist. Raises OSError."""
+        """Record the device and inode numbers of the files that exist. Raises OSError."""
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause on a replaced, deleted or unreadable file; None if all files are unchanged."""
+        """Return a clause on a replaced, deleted or unreadable file, or None."""
         try:
             return self.exchanged()
         except OSError as error:
@@ -108,7 +108,7 @@ class Seal:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode number of a file; None if the file does not exist. Raises OSError."""
+    """Return the device and inode number of a file; None if it does not exist. Raises OSError."""
     try:
         try:
             status = path.stat()
@@ -122,7 +122,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections. A subclass fills the lists, one operation per bucket."""
+    """A key-value store on a client's connections. Subclasses fill the lists of operations."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -139,7 +139,7 @@ class TimeRecorder(Protocol):
     """Recorder of a process's time by cause, such as waits for locks, for `--where`."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
-        """Set the begin and end of the measured window, in ns of perf_counter_ns."""
+        """Set the begin and end of the measurement, in ns of perf_counter_ns."""
 
     def end(self) -> None:
         """Record that this process has done all its operations."""
@@ -153,72 +153,72 @@ class Snapshot(Protocol):
         return None
 
     def seal(self) -> None:
-        """Record the identities of the files again, after files were restored."""
+        """Record the device and inode numbers of the files again, after files were restored."""
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
-        """Return a change of the data by another program, or None. Call it after all workers have ended."""
+        """Return a change of the data by another program, or None. Call it after the workers' end."""
 
 
 class Place(Protocol):
-    """One process's access to the data of one case. The process is the parent or a worker."""
+    """One process's access to the data of one case, in the parent or a worker."""
 
     case: Case
     where: Path
-    """Argument of `open_place`, with which other processes open this data, too."""
+    """Folder for the case's files. Other processes pass this folder to `open_place`, too."""
     copies: dict[Any, Any] | None = None
     """Prepared data that later trials restore; None means that each trial creates its data."""
 
     @property
     def stores(self) -> bool:
-        """Whether data is stored. If not, there is nothing to prepare or to verify."""
+        """Whether the target stores data. If not, there is nothing to prepare or verify."""
 
     # Methods for workers, and for companions (additional processes of a trial).
 
     def watch(self, trace: Any, process: int) -> TimeRecorder | None:
-        """Start to record this process's time in the shared memory `trace`. Call it before connecting.
+        """Start to record this process's time in the shared memory `trace`, before connecting.
 
-        `process` is the number of this process: workers have the numbers from 1 on, additional processes the
-        next numbers. Return None if the target cannot record time. Raises EnvironmentFailure.
+        `process` is 1 for the first worker; additional processes follow the workers. Return None if the
+        target cannot record time. Raises EnvironmentFailure.
         """
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
         """Make this process pause inside the database's code. Call it before connecting.
 
-        `schedule` is in the target's format. Raises EnvironmentFailure if the target has no pauses.
+        Raises EnvironmentFailure if the target has no pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> Store:
-        """Connect a worker to every bucket with the case's settings; return its key-value store.
+        """Connect a worker to every bucket and return the worker's key-value store.
 
         `begin` is the mode of transactions, such as "immediate". A target without storage returns `sample`
         for every get.
         """
 
     def bare_call(self) -> AbstractContextManager[Callable[[], object]]:
-        """Connect, and yield a function that makes the driver's cheapest call, which reads no data."""
+        """Connect, and yield a function that makes the driver's cheapest call, such as SELECT 1."""
 
     def native(self, worker: int, begin: str) -> NativeLoop:
         """Connect a worker for the C loop. Raises EnvironmentFailure if the target has no C loop."""
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return a seal of this process's open files; None if this process would notice a replaced file."""
+        """Record the identities of this process's open files; None if the target needs no such check."""
         return None
 
     # Methods for the parent.
 
     def trace(self, processes: int) -> Any:
-        """Return new shared memory for `processes` processes, or None if the target cannot record time.
+        """Return shared memory for `processes` processes; None if the target cannot record time.
 
         Raises EnvironmentFailure if there is not enough memory.
         """
         return None
 
     def account(self, trace: Any, workers: Sequence[WorkerResult]) -> Where | None:
-        """Return the workers' time by cause, as recorded in `trace`; None if nothing was recorded."""
+        """Return the workers' time by cause from the shared memory `trace`; None if unknown."""
         return None
 
     def wal_observer(self) -> LogObserver | None:
@@ -233,19 +233,19 @@ class Place(Protocol):
         return None
 
     def proving(self, plan: dict[str, Any], pulse: Pulse) -> AbstractContextManager[Callable[[], int | None]]:
-        """Check the key-value data in C while the block runs. Yield a function that waits for the result.
+        """Check the key-value data in C during the block. Yield a function that waits for the result.
 
-        The function returns the number of rows. If a row is wrong or there is no C loop, the function returns
-        None, and the caller must check the rows in Python. `plan` has the parameters for the C code.
+        The result is the number of rows; None if a row is wrong or C cannot check. After None, check the rows
+        in Python. `plan` has the parameters for the C code.
         """
         return nullcontext(lambda: None)
 
     def schema(self) -> Sequence[Definition]:
-        """Return the definitions of the schema, which all buckets share; empty if there is no schema."""
+        """Return the definitions of one bucket's schema (all are equal); empty without a schema."""
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a snapshot of the prepared state that no worker changes; None if there is no such state."""
+        """Return the state that no worker changes, such as the journal mode, or None."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -253,11 +253,11 @@ class Place(Protocol):
         return iter(())
 
     def integrity(self, level: str, pulse: Pulse) -> Check | None:
-        """Run the target's "quick" or "full" integrity check; return None if the target has no check."""
+        """Run a "quick" or "full" integrity check; return None if the target has no such check."""
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has exactly these definitions; None if the target cannot check."""
+        """Check that every bucket still has exactly these definitions; None if impossible."""
         return None
 
     def discard(self) -> None:
@@ -265,10 +265,10 @@ class Place(Protocol):
 
 
 class SqlPlace(Place, Protocol):
-    """Access to data in a database that speaks SQL."""
+    """Access to the data of one case in a database that speaks SQL."""
 
     def directions(self) -> ConnectionInfo:
-        """Return the connection information for user programs. Its address has no password."""
+        """Return the database's address, without a password, and variables for user programs."""
 
     def clear(self) -> None:
         """Remove all data, so that a user program can create the data again."""
@@ -277,10 +277,10 @@ class SqlPlace(Place, Protocol):
         """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare the data for the workers after a user program has created it."""
+        """Prepare data that a user program has created for the load, such as by VACUUM."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
-        """Return the target's count of rows ever written; None if the target has no such count.
+        """Return the number of rows ever written; None if the target does not count rows.
 
         Call it when all user programs have closed their connections.
         """
@@ -292,10 +292,10 @@ class SqlPlace(Place, Protocol):
         """Return a connection for reads during the load, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
-        """Connect for reads while none of our workers runs."""
+        """Connect for reads while no worker runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
-        """Yield a connection that creates the data; then prepare the data for the workers.
+        """Yield a connection to create the data; prepare the data for the load at the end of the block.
 
         Raises UsageError or EnvironmentFailure if a setting has no effect.
         """
@@ -310,67 +310,67 @@ class Target(Protocol):
     """Maximum number of file descriptors that one process needs per bucket."""
 
     def open_place(self, case: Case, where: Path) -> Place:
-        """Return this process's access to the data of a case; do not touch any file or server yet."""
+        """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, perhaps with changed options. `anyway` allows a server on another machine.
+        """Return the case, perhaps with changed options.
 
-        Raises UsageError if the target cannot run the case.
+        `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return dummy connection information, to inspect a user program without data.
+        """Return a dummy database address, to inspect a user program without data.
 
         `folder` is empty. Raises UsageError if the target does not support user programs.
         """
         raise UsageError("this target does not support your own programs")
 
     def serving(self, cases: Sequence[Case], folder: Path) -> AbstractContextManager[None]:
-        """During the block, run the services that the cases need, such as a temporary server in `folder`.
+        """During the block, run services for the cases, such as a temporary server in `folder`.
 
         Raises EnvironmentFailure if a service is not available.
         """
         return nullcontext()
 
     def preload(self, driver: str) -> Sequence[str]:
-        """Return the modules that a worker needs, which are imported before the worker is forked.
+        """Return the names of modules to import before workers are forked.
 
-        Their import must not open a file or start a thread.
+        The import of a module must not open a file or start a thread.
         """
 
     def explain(self, driver: str, error: Exception) -> str:
-        """Return a description of the error in the target's terms, with a remedy."""
+        """Return a description of a database error, with a remedy."""
         return plainly(error)
 
     def durability(self, case: Case, effective: Mapping[str, str]) -> str:
-        """Return "level: settings", the durability of commits; "" if unknown.
+        """Return the durability of commits as "level: settings"; "" if unknown.
 
-        The level is a constant of `sqlstress.target`. `effective` has the settings that connections report.
+        The level is a constant of `sqlstress.target`. `effective` has the settings as read back.
         """
 
     def lacks_native(self, driver: str) -> str | None:
-        """Return the reason why the driver has no C loop on this system; None if it has one."""
+        """Return the reason why the driver has no C loop on this system, or None."""
         return "the native loop drives SQLite only"
 
     def foresees(self, error: Exception) -> bool:
-        """Return whether the target's drivers raise errors of this type: such an error is no bug."""
+        """Return whether the exception is a database error rather than a bug of sqlstress."""
         return False
 
     def untold(self, driver: str) -> str | None:
-        """Return the reason why `--where` does not work with the driver on this system; None if it works."""
+        """Return the reason why `--where` does not work with the driver on this system, or None."""
         return "only SQLite shows who held its locks"
 
     def unseen(self) -> str | None:
-        """Return the reason why no process can see the lock holders; None if a process can see them."""
+        """Return the reason why lock holders are invisible on this system, or None."""
         return "only SQLite's locks can be seen from outside"
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         """Return the versions of the driver and its database, as text; do not start a server.
 
-        `address` is the address of a server. Raises UsageError or EnvironmentFailure if a part is missing.
+        Raises UsageError or EnvironmentFailure if a part is missing.
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the database library of the driver, for the report; None if the driver has no library."""
+        """Return the driver's database library, for the report, or None."""
         return None

@@ -1,4 +1,4 @@
-"""Interfaces to a target's data: keys and values, SQL, and connection information for user programs."""
+"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ T = TypeVar("T")
 Operation = Callable[[Any], Any]
 Row = tuple[Any, ...]
 
-# Keys and values: the worker's interface (in C: a `NativeStore`), and the parent's interface.
+# Keys and values
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one result code of SQLite, with and without a retry."""
+    """Failures of one statement with one SQLite result code, with or without a retry."""
 
     sql: str
     history: tuple[str, ...]
-    """Statements that ran before the failed statement in its transaction; empty outside of a transaction."""
+    """Statements that ran before the failed statement in its transaction, if any."""
     code: int
-    """Extended result code."""
+    """SQLite's extended result code."""
     times: int
     waits_s: Sequence[float]
-    """For the latest failures, the time since the start of their transaction, in seconds."""
+    """Times from the start of a transaction to the latest failures, in seconds."""
     longest_s: float
-    """Longest time from the start of a transaction to its failure, in seconds, over all failures."""
+    """Longest time from the start of a transaction to a failure, in seconds."""
 
 
 class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back from the database, by name; different values joined by " / "."""
+        """Return the settings as read back, by name; values that differ are joined by " / "."""
 
     def close(self) -> None:
         """Close every connection."""
 
 
 class NativeLoop(Connections, Protocol):
-    """A worker's access to the key-value data if the whole timed loop runs in C."""
+    """A worker's access to the key-value data for a load loop that runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run the loop with `plan` and return its results by name. Raises EnvironmentFailure."""
@@ -57,14 +57,14 @@ class WaitingConnections(Connections, Protocol):
     """A worker's connections, whose operations may wait for the locks of other connections."""
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether another connection's lock caused this error; if so, count the error."""
+        """Return whether another connection's lock caused the error. If so, count the error."""
 
     def busy_counts(self) -> tuple[int, int]:
         """Return the numbers of BUSY and BUSY_SNAPSHOT results so far."""
 
 
 class Store(WaitingConnections, Protocol):
-    """A worker's key-value interface: lists of functions, indexed by bucket. Each call is one transaction."""
+    """A worker's key-value store: a function per bucket for each kind of operation (a transaction)."""
 
     gets: list[Operation]
     """Functions (key,) → value; None if the key does not exist."""
@@ -75,17 +75,17 @@ class Store(WaitingConnections, Protocol):
     batches: list[Operation]
     """Functions [(key, value), …]: several replaces in one transaction."""
     updates: list[Operation]
-    """Functions (counter,), which read the counter and write its value plus one, in one transaction."""
+    """Functions (counter,), which increment the counter in one transaction."""
 
 
 class TableView(Protocol):
-    """The parent's key-value interface: it creates the buckets, and reads them after the load."""
+    """The parent's view of the key-value data: create buckets, and read them after the load."""
 
     def fill(self, buckets: Iterable[Iterable[tuple[Any, Any]]], pulse: Pulse) -> None:
         """Create every bucket again, with its rows from `buckets` and its counters.
 
-        Raises UsageError or EnvironmentFailure if a setting has no effect. Connections may stay open until
-        `release`.
+        Connections may stay open until `release`. Raises UsageError or EnvironmentFailure if a setting has no
+        effect.
         """
 
     def create(self, pulse: Pulse) -> None:
@@ -110,13 +110,16 @@ class TableView(Protocol):
 
 
 class RefusalStore(Store, Protocol):
-    """A key-value interface that records failed statements. Only the target SQLite needs it."""
+    """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count the failure of a get, a pair or a single replace. Other calls count failures themselves."""
+        """Count a failed get, pair or single replace; `waited_s` is the wait before the failure.
+
+        Batches and updates count their failures themselves.
+        """
 
     def refusals(self) -> list[Refusal]:
-        """Return the failed statements by kind."""
+        """Return the failed statements, counted by statement and result code."""
 
 
 class LogObserver(Protocol):
@@ -135,7 +138,7 @@ class LogObserver(Protocol):
         """Return the sizes of the log during the load; None if there was no sample."""
 
 
-# The user's SQL: the worker's interface, and the parent's interface.
+# The user's SQL
 
 
 BUSY, INTERRUPTED, LACKING, REFUSED = "busy", "interrupted", "lacking", "refused"
@@ -145,22 +148,22 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (any other error)."""
+    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (else)."""
     text: str
     """Message, in one line without a full stop."""
 
 
 class Session(Protocol):
-    """A worker's connection in true autocommit: the driver never begins a transaction by itself."""
+    """A worker's connection in autocommit: the driver never begins a transaction by itself."""
 
     def runs(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named values that runs the statement, which returns no rows."""
+        """Return a function of named parameters that runs a statement without result rows."""
 
     def reads(self, sql: str) -> Callable[[Any], Any]:
-        """Return a function of named values that runs the statement to its end and returns all rows."""
+        """Return a function of named parameters that runs the statement and returns all rows."""
 
     def names(self, sql: str) -> Callable[[Any], tuple[Sequence[str], Sequence[Sequence[Any]]]]:
-        """Return a function of named values that returns the names of the columns and all rows."""
+        """Return a function of named parameters that returns (column names, all rows)."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
@@ -177,7 +180,7 @@ class Client(WaitingConnections, Protocol):
 
 
 class Interruptible(Protocol):
-    """A connection whose statement can be interrupted from another thread, so that it soon fails."""
+    """A connection whose running statement another thread can interrupt."""
 
     def interrupt(self) -> None: ...
 
@@ -186,7 +189,7 @@ class ParentConnection(Protocol):
     """A connection of the parent."""
 
     def answer(self, error: BaseException) -> DatabaseError | None:
-        """Return the kind and text of a database error, or None for any other exception."""
+        """Return the kind and text of a database error; None for any other exception."""
 
 
 class Reader(ParentConnection, Interruptible, Protocol):
@@ -199,7 +202,7 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """Return the first rows of a query, at most `most`."""
 
     def rows(self, sql: str, params: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query. The query has placeholders in the driver's style."""
+        """Return all rows of a query with placeholders in the driver's style."""
 
     def end(self) -> None:
         """End the read transaction."""
@@ -218,14 +221,14 @@ class Maker(ParentConnection, Protocol):
         """Run a statement."""
 
     def watched(self, task: Callable[[], T]) -> T:
-        """Run a task that runs statements; return its result. Interrupt it if the measurement must stop."""
+        """Run a task on this connection and return its result. Interrupt it if the run must stop."""
 
     def in_transaction(self) -> bool:
         """Return whether a transaction is open."""
 
 
 class ConnectionInfo(NamedTuple):
-    """Connection information for a user program, for any database library."""
+    """Address of a database and environment variables, for a user program with any library."""
 
     address: str
     """Path of the database file, or URL of the server."""
@@ -235,7 +238,7 @@ class ConnectionInfo(NamedTuple):
     """Password, which must not be shown or saved; "" if there is no password."""
 
     def hidden(self, text: str) -> str:
-        """Return a text of the user program with the password replaced."""
+        """Return `text`, such as an output of the user program, with the password replaced."""
         from sqlstress.options.dsn import HIDDEN
 
         return text.replace(self.secret, HIDDEN) if self.secret else text

@@ -25,10 +25,10 @@ from sqlstress.engine.trial import (
     TrialRunner,
     empty_window_reason,
     lateness_s,
+    made_progress,
     plan_window,
     retry_reason,
     seconds_asleep,
-    went_on,
 )
 from sqlstress.engine.worker import Done
 from sqlstress.experiment import unit_of
@@ -134,7 +134,7 @@ def run(*lateness: float) -> tuple[Trial, list[float]]:
 
 
 def frozen(case: Case, *seconds: float) -> Trial:
-    return Scripted(*((TRIAL, retry_reason(0.0, still_s)) for still_s in seconds)).run(case, 0)
+    return Scripted(*((TRIAL, retry_reason(0.0, stalled_s)) for stalled_s in seconds)).run(case, 0)
 
 
 def test_late_trial_is_repeated_with_twice_the_missing_time() -> None:
@@ -193,12 +193,12 @@ def test_late_worker_among_many_names_the_number_of_processes() -> None:
 
 
 def test_late_look_is_no_stall_if_workers_continued() -> None:
-    def standstill() -> StallDetector:
+    def stall_detector() -> StallDetector:
         times = iter([0.0, 2.5])
         return StallDetector(lambda: next(times), lambda: 0.0)
 
     for workers_went_on, expected in ((True, 0.0), (False, 2.5)):
-        still = standstill()
+        still = stall_detector()
         still.look()
         assert still.seconds(lambda begin_s, end_s, answer=workers_went_on: answer) == expected  # type: ignore[misc]
     slept = iter([0.0, 3.0])
@@ -220,8 +220,8 @@ def test_workers_went_on_if_most_bins_between_two_looks_have_operations(
     bins: tuple[int, ...], begin_s: float, end_s: float, expected: bool
 ) -> None:
     ended = [WorkerExit(1, cast(Done, SimpleNamespace(totals=SimpleNamespace(bins=list(bins)))))]
-    assert went_on(Window(0, 0, 10 * BIN_NS), ended, begin_s, end_s) is expected
-    assert not went_on(Window(0, 0, FOREVER_NS), ended, begin_s, end_s)
+    assert made_progress(Window(0, 0, 10 * BIN_NS), ended, begin_s, end_s) is expected
+    assert not made_progress(Window(0, 0, FOREVER_NS), ended, begin_s, end_s)
 
 
 LOST = Verdict((Check("last write", "failed", 10, 1),))
@@ -336,12 +336,12 @@ def test_unremovable_database_moves_the_next_trial_to_another_folder(
 def noticed_s(*pauses: float, slept: float = 0.0) -> float:
     """Return the noticed stall after looks with these pauses, and after `slept` s on the sleep clock."""
     clock, asleep = FakeClock(), FakeClock()
-    standstill = StallDetector(clock, asleep)
+    stall_detector = StallDetector(clock, asleep)
     for pause in pauses:
         clock.now += pause
-        standstill.look()
+        stall_detector.look()
     asleep.now += slept
-    return standstill.seconds()
+    return stall_detector.seconds()
 
 
 def test_late_look_or_sleep_clock_measures_a_stall() -> None:

@@ -23,6 +23,7 @@ from sqlstress.statistics.compare import (
     all_differences,
     hodges_lehmann,
     min_sample_size,
+    probability_within,
     quantile,
     signed_rank_bounds,
     signed_rank_critical,
@@ -31,7 +32,6 @@ from sqlstress.statistics.compare import (
     unpaired_bounds,
     unpaired_critical,
     walsh_averages,
-    within,
     without_interval,
 )
 
@@ -55,7 +55,7 @@ STUDENT = [
 
 @pytest.mark.parametrize(("value", "degrees", "probability"), STUDENT)
 def test_distribution_and_quantile_equal_students_t(value: float, degrees: int, probability: float) -> None:
-    assert within(value, degrees) == pytest.approx(probability, abs=1e-9)
+    assert probability_within(value, degrees) == pytest.approx(probability, abs=1e-9)
     assert quantile((1 + probability) / 2, degrees) == pytest.approx(value, rel=1e-6, abs=1e-9)
 
 
@@ -64,7 +64,7 @@ def test_distribution_and_quantile_equal_students_t(value: float, degrees: int, 
 def test_distribution_and_quantile_equal_scipy_everywhere(
     stats: Any, value: float, probability: float, degrees: int
 ) -> None:
-    assert within(value, degrees) == pytest.approx(2 * stats.t.cdf(value, degrees) - 1, abs=1e-9)
+    assert probability_within(value, degrees) == pytest.approx(2 * stats.t.cdf(value, degrees) - 1, abs=1e-9)
     expected = stats.t.ppf(probability, degrees)
     assert quantile(probability, degrees) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 

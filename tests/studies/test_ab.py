@@ -12,7 +12,7 @@ from sqlstress.engine.study import SILENT
 from sqlstress.report import AbTest, Check, Report, Trial, Verdict
 from sqlstress.report.case import Case
 from sqlstress.statistics.sequential import looks
-from sqlstress.studies.ab import AbStudy, draw_first_arm, order
+from sqlstress.studies.ab import AbStudy, arm_order, draw_first_arm
 from sqlstress.studies.slices import SliceBench
 from sqlstress.studies.sweep import run_on_bench
 from tests.ab_report import CASE, EXAMPLE, TEST, Script, script_of_ratio, trial
@@ -67,15 +67,15 @@ def verdict(report: Report) -> tuple[str, int]:
 
 
 def test_seed_draws_the_first_arm_of_each_pair() -> None:
-    drawn = [order("A", 7, pair)[0] for pair in range(400)]
-    assert drawn == [order("A", 7, pair)[0] for pair in range(400)]
-    assert drawn != [order("A", 8, pair)[0] for pair in range(400)]
+    drawn = [arm_order("A", 7, pair)[0] for pair in range(400)]
+    assert drawn == [arm_order("A", 7, pair)[0] for pair in range(400)]
+    assert drawn != [arm_order("A", 8, pair)[0] for pair in range(400)]
     assert 150 < sum(drawn) < 250
     # It does not depend on the two pairs before, either.
     for lag in (1, 2):
         assert 150 < sum(a == b for a, b in zip(drawn, drawn[lag:], strict=False)) < 250
-    assert [order(first, seed, 0) for seed in (1, 2) for first in "AB"] == [(0, 1), (1, 0)] * 2
-    assert all(order("B", 7, pair) == order("A", 7, pair)[::-1] for pair in range(50))
+    assert [arm_order(first, seed, 0) for seed in (1, 2) for first in "AB"] == [(0, 1), (1, 0)] * 2
+    assert all(arm_order("B", 7, pair) == arm_order("A", 7, pair)[::-1] for pair in range(50))
     first_arms = [draw_first_arm(seed) for seed in range(200)]
     assert first_arms == [draw_first_arm(seed) for seed in range(200)]
     assert 70 < first_arms.count("A") < 130
@@ -126,7 +126,7 @@ def test_slices_of_a_cell_are_adjacent_within_a_pair() -> None:
         ("AB"[arm], concurrency, pair)
         for pair in range(10)
         for concurrency in (2, 4)
-        for arm in order("B", CASE.seed, pair)
+        for arm in arm_order("B", CASE.seed, pair)
     ]
     assert slices.asked[:40] == expected
     assert slices.asked[0] == ("B", 2, 0)

@@ -1,7 +1,6 @@
-"""The native loop: a C extension that runs kv's timed loop with the SQLite library of a driver.
+"""The native loop: a C extension that runs kv's timed loop with a driver's SQLite library.
 
-A `NativeStore` passes a plan (a dictionary of all parameters) to the C extension. The header loop.h describes
-the C files.
+A plan is a dictionary of all parameters of the C code.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def _is_source() -> bool:
 
 @cache
 def extension() -> ModuleType:
-    """Return the C extension. Raises NativeUnavailable if it was not built, or has another clock."""
+    """Return the C extension. Raises NativeUnavailable if it is missing or its clock is not Python's."""
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
@@ -56,8 +55,8 @@ def extension() -> ModuleType:
     return native
 
 
-def lacking(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the message of NativeUnavailable if `reach` raises this exception, else None."""
+def unavailable_reason(reach: Callable[[], object]) -> str | None:
+    """Call `reach`; return the text of a NativeUnavailable error, else None."""
     try:
         reach()
     except NativeUnavailable as reason:
@@ -67,7 +66,7 @@ def lacking(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NativeUnavailable into EnvironmentFailure, for a case that requires the native loop."""
+    """Turn NativeUnavailable into EnvironmentFailure, for a case with --loop native."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -77,7 +76,7 @@ def require_native(driver: str) -> Iterator[None]:
 
 
 RAN, STOPPED, OUT_OF_PATIENCE = range(3)
-"""Endings of the C loop, as in loop.h: it was completed, an error stopped it, or too many writes failed."""
+"""Endings of the C loop, as in loop.h: completed, error, too many failed writes."""
 PLAN_WITHOUT_STORE: dict[str, Any] = {
     "connections": [],
     "statements": (),
@@ -85,11 +84,11 @@ PLAN_WITHOUT_STORE: dict[str, Any] = {
     "least_wait_ns": 0,
     "jitter": 1,
 }
-"""Fields of a plan for a store without connections."""
+"""Fields of a plan (parameters of the C loop) for a store without connections."""
 
 
 class NativeStore:
-    """A worker's access to the key-value data if the whole timed loop runs in C."""
+    """A worker's access to the key-value data for a load loop that runs in C."""
 
     def __init__(
         self,
@@ -98,10 +97,10 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """`plan` has the addresses of the connections of `view`. Raises NativeUnavailable.
+        """Prepare a loop on the connections of `view`, whose addresses are in `plan`.
 
-        `explained` makes a sentence from SQLite's result code and message. `histories` has, for each
-        statement of the plan, the statements before it in its transaction.
+        `explained` makes a sentence from SQLite's result code and message. `histories` has the earlier
+        statements of the transaction, for each statement of the plan. Raises NativeUnavailable.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -111,7 +110,7 @@ class NativeStore:
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
         """Run the loop with a plan of kv's worker; return the results by name.
 
-        Raises EnvironmentFailure if an error, or too many failed writes in a row, stopped the loop.
+        Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """
         result: dict[str, Any] = self._native.run({**plan, **self.plan})
         if result["ending"] == STOPPED:

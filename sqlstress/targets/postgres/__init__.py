@@ -1,4 +1,4 @@
-"""Target PostgreSQL: data in a schema of sqlstress, on the user's server or on a temporary server."""
+"""The target PostgreSQL: data in a new schema, on the user's server or a temporary server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlstress.targets.postgres.dialect import SERVER_VARIABLE, dsn_of, error_te
 from sqlstress.targets.views import ConnectionInfo
 
 MAX_TABLES = 1000
-"""Maximum number of tables, because each connection prepares statements for each table."""
+"""Maximum number of tables. Each connection prepares statements for each table."""
 EACH, RESERVED = 4, 13
 """Connections that a temporary server permits: EACH per worker, RESERVED for the parent and the server."""
 

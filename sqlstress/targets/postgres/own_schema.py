@@ -1,7 +1,6 @@
 """Schemas of sqlstress on a server: create them, and drop them after use.
 
-The next run on a server drops the schema of a killed run: a schema with our prefix and comment, whose
-advisory lock no session holds.
+The next run drops the schema of a killed run, whose advisory lock no session holds.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Seconds to wait for a connection, a server's recovery, the end of dead workers' sessions, and a lock."""
+"""Time limits, in seconds: connecting, recovery of a server, end of old sessions, a lock."""
 _POLL_S = 0.02
 
 
@@ -58,9 +57,9 @@ WHERE application_name = %s AND pid <> pg_backend_pid()"""
 
 
 def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
-    """End all sessions of workers in a schema: the statement of a killed worker may run for hours.
+    """End all sessions of workers in a schema: a killed worker's statement may run for hours.
 
-    Raises EnvironmentFailure if a session remains after QUIET_S.
+    Raises EnvironmentFailure if a session remains after QUIET_S seconds.
     """
     until = time.monotonic() + QUIET_S
     while connection.execute(_END_SESSIONS, (schema,)).rowcount:
@@ -74,18 +73,18 @@ COMMENT = '{"made_by": "sqlstress"}'
 _OURS = """SELECT nspname FROM pg_namespace WHERE starts_with(nspname, %s)
 AND obj_description(oid, 'pg_namespace') = %s ORDER BY nspname"""
 _KEY = "(hashtextextended(%s, 0))"
-"""SQL of the key of a schema's advisory lock; its parameter is the name of the schema."""
+"""SQL of the key of a schema's advisory lock. Its parameter is the name of the schema."""
 
 
 class Owner:
-    """Owner of a schema: its session holds the schema's advisory lock from `make` to `drop`."""
+    """Owner of a schema. Its session holds the schema's advisory lock from `make` to `drop`."""
 
     def __init__(self, dsn: str, schema: str) -> None:
         self.dsn, self.schema = dsn, schema
         self._connection: Connection | None = None
 
     def make(self) -> None:
-        """Create the schema again, empty. Raises EnvironmentFailure if the user has a schema of this name."""
+        """Create the schema again, empty. Raises EnvironmentFailure if it is a user's schema."""
         create = SQL("CREATE SCHEMA {0}; COMMENT ON SCHEMA {0} IS {1}")
         try:
             _drop_ours(connection := self._locked(), self.schema)
@@ -94,7 +93,7 @@ class Owner:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
 
     def drop(self) -> None:
-        """Drop the schema if sqlstress created it. After a ConnectionError the next run will drop it."""
+        """Drop the schema if sqlstress created it. After a ConnectionError, the next run drops it."""
         try:
             _drop_ours(self._locked(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
@@ -103,7 +102,7 @@ class Owner:
             self._close()
 
     def _locked(self, patience_s: float = 0.0) -> Connection:
-        """Return a new session with the advisory lock; the server may have ended the last session."""
+        """Reconnect, because the server may have ended the session, and take the advisory lock."""
         self._close()
         self._connection = connect(self.dsn, "cannot use the server", patience_s)
         self._connection.execute(f"SET lock_timeout = '{LOCKED_S:g}s'".encode())
@@ -121,7 +120,7 @@ class Owner:
 
 
 def drop_abandoned(dsn: str) -> None:
-    """Drop the schemas of sqlstress on this server that no run uses. Raises EnvironmentFailure."""
+    """Drop our schemas on this server that no run uses. Raises EnvironmentFailure."""
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             lock = f"SELECT 1 WHERE pg_try_advisory_lock{_KEY}".encode()

@@ -1,4 +1,4 @@
-"""Data of a case on a PostgreSQL server: a schema that sqlstress creates, with tables for each bucket."""
+"""Data of a case on a PostgreSQL server: a new schema with two tables per bucket."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SET_COUNT = "UPDATE counter_{} SET n = $1 WHERE id = $2"
 
 
 class PostgresPlace(interface.Place):
-    """Schema of a case. Its name follows from the data folder of the case."""
+    """Access to a case's data: a schema whose name derives from the case's data folder."""
 
     stores: Literal[True] = True
 
@@ -146,7 +146,7 @@ class PostgresPlace(interface.Place):
 
     @contextmanager
     def making(self, pulse: Pulse) -> Iterator[PostgresSession]:
-        """Create the schema, yield a session to fill it, then vacuum: no autovacuum must run during the load.
+        """Create the schema, yield a session to fill it, and vacuum, so that no autovacuum runs later.
 
         Raises UsageError if the block changes the search path.
         """
@@ -205,7 +205,7 @@ class PostgresTable(TableView):
 
 
 class PostgresSnapshot(interface.Snapshot):
-    """Identities of the tables and their files, to detect a dropped table, or a copy in place of a table."""
+    """Identities of the tables and their files, to detect a dropped or replaced table."""
 
     def __init__(self, place: PostgresPlace, pulse: Pulse) -> None:
         self._place, self._tables = place, place.query(_IDENTITIES, pulse)
@@ -220,10 +220,10 @@ class PostgresSnapshot(interface.Snapshot):
 
 
 class PostgresStore(interface.ClientStore):
-    """Operations of a worker on the key-value tables of a schema, by bucket."""
+    """A worker's operations on the key-value tables of a schema, by bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
-        """Connect. If `begin` is "immediate", transactions lock rows before they read, and in order."""
+        """Connect. If `begin` is "immediate", transactions lock rows before reading, in a fixed order."""
         client = PostgresClient(case, schema).connect()
         super().__init__(client)
         if client.rows("SELECT current_schema()") != [(schema,)]:
@@ -278,7 +278,7 @@ def _check(result: Any) -> Any:
 
 
 class PostgresSession:
-    """Connection in autocommit mode that looks up names in the schema."""
+    """A connection in autocommit mode that looks up names in the schema."""
 
     def __init__(self, connection: Connection, schema: str, pulse: Pulse = lambda: None) -> None:
         self.connection, self._schema, self._pulse = connection, schema, pulse
@@ -307,7 +307,7 @@ class PostgresSession:
         return self.connection.info.transaction_status != TransactionStatus.IDLE
 
     def begin(self) -> None:
-        """Begin a read-only transaction on a snapshot that a serial order of the load explains."""
+        """Begin a read-only transaction on a serializable snapshot."""
         self.run("BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE")
 
     def first(self, sql: str, most: int) -> list[Row]:
@@ -329,7 +329,7 @@ class PostgresSession:
 
 
 class PostgresClient(PostgresSession):
-    """Connection of a worker. A serialization failure counts as BUSY_SNAPSHOT."""
+    """A worker's connection. A serialization failure counts as BUSY_SNAPSHOT."""
 
     def __init__(self, case: Case, schema: str) -> None:
         self.busy = self.busy_snapshot = 0
@@ -359,7 +359,7 @@ class PostgresClient(PostgresSession):
         return run
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
-        """Return a function that runs a statement with parameters like :name. Its argument has the values."""
+        """Return a function of named values that runs a statement with parameters like :name."""
         text, names = number_parameters(sql)
         cursor: Any = psycopg.RawCursor(self.connection)
 
@@ -384,7 +384,7 @@ class PostgresClient(PostgresSession):
         return read
 
     def retried(self, call: Operation) -> Operation:
-        """Return an operation that repeats `call` after a busy error, until the busy time-out."""
+        """Return an operation that repeats `call` after a busy error, until the busy timeout."""
         clock, timeout_s = time.perf_counter, self._case.settings.busy_timeout_ms / 1000
 
         def attempt_until_done(params: Any) -> Any:
@@ -415,7 +415,7 @@ class PostgresClient(PostgresSession):
 
 
 def number_parameters(sql: str) -> tuple[str, list[str]]:
-    """Return a statement with $1, $2, ... instead of its :name parameters, and their names in order."""
+    """Return a statement with $1, $2, ... in place of :name parameters, and the names in order."""
     text, names = "", list[str]()
     for token in POSTGRES.tokens(sql):
         is_name = token.kind == "parameter" and token.text[0] == ":"
@@ -425,7 +425,7 @@ def number_parameters(sql: str) -> tuple[str, list[str]]:
 
 
 def _as_literal(value: Any) -> Any:
-    """Return a value that psycopg sends with the type that an equal literal would have in SQL."""
+    """Return a value that psycopg sends with the type of an equal literal in SQL."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -449,9 +449,10 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
 
 
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
-    """Return the data with which a user's program connects to the schema.
+    """Return the URL and environment variables for a user's program to connect to the schema.
 
-    `parts` are the values of libpq's keywords. The URL has no password: it appears in commands and messages.
+    `parts` has the values of libpq's keywords. The URL has no password, because commands and messages show
+    it.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation != AS_SET:

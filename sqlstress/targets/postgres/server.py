@@ -1,4 +1,4 @@
-"""Temporary PostgreSQL server. A guard process starts the server, and ends it after the end of sqlstress."""
+"""A temporary PostgreSQL server. A guard process starts it, and ends it after sqlstress."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def running(folder: Path, connections: int) -> Iterator[str]:
 
 
 def guard(home: str, programs_folder: str, connections: str) -> None:
-    """Run a server in the folder `home` and print its DSN, until the standard input ends."""
+    """Run a server in the folder `home` and print its DSN, until standard input ends."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The guard only ends after its parent.
     with socket.create_server((HOST, 0)) as free:
         port = str(free.getsockname()[1])

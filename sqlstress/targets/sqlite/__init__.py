@@ -26,17 +26,17 @@ _GETS = 2_000
 class SqliteTarget(Target):
     FILES = r"(kv(_\d+)?|wait)\.db(-wal|-shm|-journal|-spare)?"
     DESCRIPTORS = 6
-    """Descriptors per file of the parent, which needs more than a worker.
+    """Maximum number of file descriptors that the parent needs per database file.
 
-    The parent's idle connection has three files open: database, WAL and wal-index. The connection of the
-    checks has two. SQLite may keep the database open for an earlier connection.
+    An idle connection opens three files, and the connection of the checks opens two. SQLite may keep the
+    database open for an earlier connection.
     """
 
     def open_place(self, case: Case, where: Path) -> SqlitePlace:
         return SqlitePlace(case, where)
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return connection information for a database file that does not exist."""
+        """Return the address of a database file that does not exist."""
         from sqlstress.targets.views import ConnectionInfo
 
         return ConnectionInfo(str((folder / "app.db").absolute()), {})
@@ -72,9 +72,9 @@ class SqliteTarget(Target):
         return self.lacks_native(driver)
 
     def unseen(self) -> str | None:
-        from sqlstress.targets.sqlite.lock_holders import lacking
+        from sqlstress.targets.sqlite.lock_holders import unavailable_reason
 
-        return lacking()
+        return unavailable_reason()
 
     def describe_available(self, driver: str, address: Dsn | None) -> str:
         binding, library = load_driver(driver).versions()

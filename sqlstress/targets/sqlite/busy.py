@@ -1,4 +1,4 @@
-"""Retries of transactions that SQLite refuses, and the count of its BUSY answers.
+"""Retries of transactions that SQLite refuses with BUSY, and counts of BUSY errors.
 
 SQLite's busy handler does not wait if that cannot help: a transaction that has read and then writes may get
 BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 MEAN_S = 5.6e-3
 """Mean sleep before a retry, in seconds, limited by SMALLEST_MEAN_S and LARGEST_MEAN_S."""
 LARGEST_MEAN_S = 0.7e-3
-"""Upper bound of the mean sleep, in seconds per worker: 4 workers have 4 times this bound."""
+"""Upper bound of the mean sleep, in seconds per worker: for 4 workers, 4 times this value."""
 SMALLEST_MEAN_S = 0.4e-3
 """Lower bound of the mean sleep, in seconds per worker."""
 FIRST_FACTOR = 2.0
-"""Mean of the sleep after the first attempt, as a multiple of the mean sleep."""
+"""Mean sleep after the first attempt, as a multiple of the usual mean."""
 MAX_ATTEMPTS = 8
 """Number of attempts after which the mean sleep has shrunk to MIN_MEAN_S."""
 MIN_MEAN_S = 60e-6
 """Lower bound of the mean sleep after many attempts, in seconds per worker."""
 SHORTEST_S = 50e-6
-"""Shortest sleep, in seconds: the resolution of the systems' timers."""
+"""Minimum sleep, in seconds: the resolution of the systems' timers."""
 MAX_WAITS = 100
-"""Maximum number of waits that are kept for each kind of failure, to compute their median."""
+"""Number of latest waits to keep for each kind of failure, to compute their median."""
 
 
 class Refusals:
@@ -46,23 +46,20 @@ class Refusals:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
 
     def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
-        """Count a failure of `sql`. `waited_s` is the time since the start of its transaction, in seconds."""
+        """Count a failure of `sql`, `waited_s` seconds after the start of its transaction."""
         kind = sql, in_transaction, code
         totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
         totals[:] = totals[0] + 1, max(totals[1], waited_s)
         waits.append(waited_s)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
-        """Yield a pair for each kind of failure; waits are in seconds.
-
-        ((statement, whether it was in a transaction), (result code, count, last waits, longest wait)).
-        """
+        """Yield ((statement, in a transaction?), (result code, count, latest waits in s, longest wait))."""
         for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
             yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
 
 
 class BusyRetries:
-    """Retries of one worker's transactions, and the numbers of its BUSY and BUSY_SNAPSHOT errors."""
+    """Retries of one worker's transactions, with counts of its BUSY and BUSY_SNAPSHOT errors."""
 
     def __init__(
         self,
@@ -76,9 +73,9 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """Statement that failed last, and whether it was in a transaction; None if unknown.
+        """(Statement that failed last, in a transaction?); None if unknown.
 
-        An operation sets this pair when it fails, before the transaction is rolled back.
+        Set it before the transaction is rolled back.
         """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
@@ -93,8 +90,8 @@ class BusyRetries:
         patience = 1.0 - attempt / MAX_ATTEMPTS if attempt else FIRST_FACTOR
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
-    def again(self, attempt: int, begun: float) -> bool:
-        """Sleep after an attempt and return True; or return False if the timeout has passed since `begun`."""
+    def sleep_before_retry(self, attempt: int, begun: float) -> bool:
+        """Sleep after an attempt and return True, or return False if the timeout has passed."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -114,7 +111,7 @@ class BusyRetries:
     ) -> Callable[[Any], Any]:
         """Return an operation that repeats `call` while SQLite answers BUSY, until the timeout.
 
-        `result_code` returns SQLite's code of an exception. `recover` rolls back a failed attempt.
+        `recover` rolls back a failed attempt.
         """
 
         def attempt_until_done(params: Any) -> Any:
@@ -127,7 +124,7 @@ class BusyRetries:
                     code = result_code(error)
                     self._record(code, attempt_begun)
                     recover()
-                    if not is_busy(code) or not self.again(attempt, begun):
+                    if not is_busy(code) or not self.sleep_before_retry(attempt, begun):
                         raise
                     self.count(code)
                     attempt += 1

@@ -1,4 +1,4 @@
-"""Measurement of the time that SQLite's busy handler waits for a lock that is soon released.
+"""Measurement of the time that SQLite's busy handler waits for a lock that is soon free.
 
 A library built without HAVE_USLEEP sleeps whole seconds, and its compile options do not show this.
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 HELD_S = 0.05
 """Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Wait, in seconds, from which on the busy handler is considered to sleep whole seconds."""
+"""Minimum wait, in seconds, that shows a busy handler which sleeps whole seconds."""
 _TIMEOUT_MS = 3000
 
 
 def measure_wait(driver: str, folder: Path) -> float:
     """Return the time that a writer waited for a lock that was held for HELD_S, in seconds.
 
-    A database in `folder` is created for this measurement, and removed.
+    Uses a temporary database in `folder`.
     """
     path, connect = folder / "wait.db", load_driver(driver).connect
     try:

@@ -1,4 +1,4 @@
-"""A worker's connections to SQLite files, one per bucket, with statements that the driver keeps prepared."""
+"""A worker's connections to SQLite files, one per bucket, with prepared statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.sqlite_codes import explained, is_busy
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.targets import watched
-from sqlstress.targets.native import NativeStore, NativeUnavailable, extension, lacking, require_native
+from sqlstress.targets.native import (
+    NativeStore,
+    NativeUnavailable,
+    extension,
+    require_native,
+    unavailable_reason,
+)
 from sqlstress.targets.place import ClientStore
 from sqlstress.targets.sqlite.busy import worker_waiting
 from sqlstress.targets.sqlite.drivers import Connection, explain, load_driver
@@ -47,7 +53,7 @@ class SqliteClient:
         try:
             connection = self._driver.connect(path, settings.busy_timeout_ms)
             try:
-                # The first connection to a WAL sets the WAL up. Until then, other connections get BUSY.
+                # The first connection to a WAL initializes it. Until then, other connections get BUSY.
                 self.retried(lambda _: pragmas.apply(connection, settings), connection.rollback)(None)
             except BaseException:
                 connection.close()
@@ -97,7 +103,7 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statements of the operations without BEGIN and COMMIT, by kind of operation."""
+"""Statements of operations without BEGIN and COMMIT, by kind of operation."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:
@@ -107,7 +113,7 @@ def statements_before(sql: str, begin: str) -> tuple[str, ...]:
 
 
 class SqliteStore(ClientStore):
-    """The key-value store of a worker, connected to every bucket. Raises EnvironmentFailure."""
+    """A worker's key-value store, connected to every bucket. Raises EnvironmentFailure."""
 
     def __init__(self, client: SqliteClient, begin: str) -> None:
         super().__init__(client)
@@ -168,9 +174,9 @@ class SqliteStore(ClientStore):
         self.updates.append(client.retried(increment, connection.rollback))
 
 
-# Access of the C extension to a driver's connections. The C extension is also a loadable extension of SQLite:
-# when a connection loads it, SQLite passes the connection and its table of functions. The C extension has no
-# SQLite of its own, because two libraries that use the same file break each other's POSIX locks.
+# The C extension uses a driver's connections. As a loadable extension of SQLite, it gets each connection and
+# SQLite's table of functions when the connection loads it. It includes no SQLite, because two libraries that
+# use the same file break each other's POSIX locks.
 
 
 ENTRY = "sqlite3_native_init"
@@ -178,9 +184,9 @@ _JITTER_BITS = 62
 
 
 def native_store(client: SqliteClient, begin: str) -> NativeStore:
-    """Return the key-value store for the C loop. `begin` is the mode of transactions, such as "immediate".
+    """Return a key-value store for the C loop. `begin` is the mode of transactions ("immediate").
 
-    Raises EnvironmentFailure if a file cannot be opened, or if the driver has no C loop on this system.
+    Raises EnvironmentFailure if a file cannot be opened or the driver has no C loop on this system.
     """
     case, waiting = client.case, client.waiting
     with require_native(case.driver):
@@ -210,12 +216,12 @@ class Handle(NamedTuple):
 
 @cache
 def native_unavailable(driver: str) -> str | None:
-    """Return the reason why the driver has no native loop on this system; None if it has one."""
-    return lacking(lambda: driver_handle(driver))
+    """Return the reason why the driver has no native loop on this system, or None."""
+    return unavailable_reason(lambda: driver_handle(driver))
 
 
 def driver_handle(driver: str) -> Handle:
-    """Return a handle with the functions of the driver's SQLite library. Its connection is closed.
+    """Return a handle for the functions of the driver's SQLite library, without a connection.
 
     Raises NativeUnavailable if the C extension cannot use the driver.
     """
@@ -229,7 +235,7 @@ def driver_handle(driver: str) -> Handle:
 def connect_with_handles(
     driver: str, connect: Callable[[], Sequence[Connection]]
 ) -> tuple[list[Connection], list[Handle]]:
-    """Open connections with `connect`; return the connections, and the handle of each.
+    """Open connections with `connect`; return (connections, handles).
 
     If the C extension cannot use a connection, close all connections and raise NativeUnavailable.
     """
@@ -281,7 +287,7 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    This is for a Python whose connections cannot load an extension. Raises NativeUnavailable.
+    For a Python whose connections cannot load extensions. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -301,12 +307,12 @@ def _load_on_open() -> Iterator[None]:
         cancel(entry)
 
 
-# The check of all rows of all buckets in C.
+# Check of all rows of all buckets in C
 
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in a plan, as in loop.h. This check uses only the first."""
+"""Number of statements in a plan, as in loop.h. The check of rows uses only the first."""
 
 
 class _ConnectionGroup(NamedTuple):
@@ -327,10 +333,9 @@ class _ConnectionGroup(NamedTuple):
 def check_in_parallel(
     case: Case, paths: Sequence[Path], plan: dict[str, Any], pulse: Pulse
 ) -> Iterator[Callable[[], int | None]]:
-    """Check all rows in C while the block runs. Yield a function that waits for the result.
+    """Check all rows in C during the block. Yield a function that waits for the result.
 
-    The function returns the number of rows, or None if a row is wrong or C cannot check the rows. `plan` has
-    the parameters for the C code.
+    The result is the number of rows, or None if a row is wrong or C cannot check.
     """
     with closing(_ConnectionGroup([])) as group:
         handles = _connect_for_c(case, paths, group.connections)
@@ -344,9 +349,9 @@ def check_in_parallel(
 
 
 def _connect_for_c(case: Case, paths: Sequence[Path], connections: list[Connection]) -> list[Handle] | None:
-    """Connect to all files and return handles; None if the C extension cannot use the connections.
+    """Connect to all files; return handles, or None if the C extension cannot use them.
 
-    Add each connection to `connections`, so that the caller can close all even after an error.
+    Add each connection to `connections`, for the caller to close.
     """
     driver = load_driver(case.driver)
 

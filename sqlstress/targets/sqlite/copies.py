@@ -1,7 +1,7 @@
-"""Copies of a case's prepared files for later trials, because copying is much faster than filling.
+"""Copies of a case's prepared files for later trials: copying is much faster than filling.
 
-A copy has the databases in memory. Each WAL, which has no valid frame, stays on the disk: `files.spare_wals`
-gives it a second name before SQLite deletes the WAL. So each trial starts with equal files.
+A copy has the databases in memory. The WALs stay on the disk under a second name (`files.spare_wals`), so
+that all trials start with equal files.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Copy:
         self.wals = [_size_or_zero(_with_suffix(path, "-wal")) for path in paths]
         """Size of each WAL, in bytes; 0 if the database has no WAL."""
         self.seal = Seal(paths)
-        """Identities of the files. If another program has replaced a file, `restore` creates new files."""
+        """Identities of the files, to notice if another program has replaced one."""
 
     def restore(self, paths: Sequence[Path], pulse: Pulse) -> list[Path]:
-        """Restore all database files from the copy; return the paths whose WAL must be created again.
+        """Restore all database files; return the paths whose WAL must be created again.
 
         Call it while no process is connected.
         """
@@ -62,15 +62,14 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options of the load, as a key. Cases with an equal key can use one copy."""
+    """Return the case without the options of the load, as the key of a copy of its files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
-def take(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
-    """Copy the files of a case into `copies`, and return the copy; None if they are larger than MOST.
+def add_copy(copies: dict[Any, Any], case: Case, paths: Sequence[Path]) -> Copy | None:
+    """Copy a case's files into `copies` and return the copy; None if they are larger than MOST.
 
-    The WALs must have no valid frame, because only their sizes are stored. To make room, remove the oldest
-    copies.
+    Remove the oldest copies to make room. Each WAL must have no valid frame: only its size is stored.
     """
     size = sum(path.stat().st_size for path in paths)
     if size > MOST:
@@ -104,9 +103,9 @@ def _sync(path: Path) -> None:
 
 
 def _reuse(path: Path, size: int) -> bool:
-    """Rename the spare file (second name of the last WAL) to the WAL, and invalidate its frames.
+    """Rename the spare file (the last trial's WAL) to be the WAL, and invalidate its frames.
 
-    Return False if this fails, if the spare file has another size, or if another hard link to it exists.
+    Return False if this fails, or if the file has another size or a further hard link.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -1,4 +1,4 @@
-"""The parent's operations on the database files of a case: create, fill, open, read and remove."""
+"""The parent's operations on the database files of a case: create, fill, open, read, remove."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
     from sqlstress.targets.sqlite.copies import Copy
 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
-"""Suffixes of the files that a connection keeps open. It opens a rollback journal only in a transaction."""
+"""Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a second name (hard link) of a WAL, which keeps the WAL's file for the next trial."""
+"""Suffix of a second name (hard link) of a WAL, which keeps the WAL for the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -45,10 +45,10 @@ def remove(paths: Iterable[Path]) -> None:
 
 @contextmanager
 def opened(case: Case, path: Path) -> Iterator[Connection]:
-    """Open a file with the case's driver and busy timeout, and with SQLite's default settings.
+    """Open a database file with the case's driver and busy timeout, and default settings.
 
-    Raises EnvironmentFailure if SQLite lacks a resource, such as disk space, or if another program keeps a
-    lock. Other errors of SQLite are raised as they are.
+    Raises EnvironmentFailure for a lack of resources, such as disk space, and for another program's lock.
+    Other errors of SQLite are raised unchanged.
     """
     driver = load_driver(case.driver)
     try:
@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with these tables. Raises EnvironmentFailure or UsageError if a setting has no effect."""
+    """Create a file with these tables. Raises an error if a setting has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):
@@ -77,7 +77,7 @@ def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
 
 
 def first_write(case: Case, path: Path) -> dict[str, str]:
-    """Open a file as a worker does and commit once; return the settings as read back after the commit."""
+    """Open a file as a worker does and commit once; return the settings as read back afterwards."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         connection.rows("PRAGMA user_version=1")
@@ -87,11 +87,11 @@ def first_write(case: Case, path: Path) -> dict[str, str]:
 
 
 def watched(connection: Connection, sql: str, pulse: Pulse) -> list[Row]:
-    """Return the rows of a statement that may take long. Interrupt the statement if `pulse` raises."""
+    """Return the rows of a slow statement. Interrupt the statement if `pulse` raises."""
     return run_watched(connection, lambda: connection.rows(sql), pulse)
 
 
-# The parent's view of the key-value data: it creates and fills the files, and reads them after the load.
+# The parent's view of the key-value data
 
 
 DEFAULT_AUTOCHECKPOINT = 1000
@@ -108,7 +108,7 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL's file a second name, under which it survives when the last connection deletes the WAL.
+    """Give each WAL a second name, because the last connection deletes the WAL.
 
     Ignore errors, because some file systems have no hard links.
     """
@@ -124,7 +124,7 @@ def spare_wals(paths: Sequence[Path]) -> None:
 
 
 class SqliteTable:
-    """The key-value data: in each file a table of keys and values, and a table of counters."""
+    """The key-value data: each file has a table of keys and values, and a table of counters."""
 
     def __init__(
         self,
@@ -156,10 +156,9 @@ class SqliteTable:
             remove(self._paths)
 
     def fill(self, buckets: Iterable[Iterable[Row]], pulse: Pulse) -> None:
-        """Fill the files, or restore them from the copy of an earlier trial. `buckets` has each file's rows.
+        """Fill the files, or restore them from an earlier trial's copy. `buckets` has each file's rows.
 
-        An idle connection to each file stays open until the trial has been verified, because SQLite deletes
-        the WAL when the last connection closes.
+        An idle connection per file stays open until `release`, so that SQLite does not delete the WAL.
         """
         from sqlstress.targets.sqlite import copies
 
@@ -180,7 +179,7 @@ class SqliteTable:
             if self._is_wal:
                 _checkpoint(self._idle[-1])
             pulse()
-        if by_layout is not None and (new_copy := copies.take(by_layout, self._case, paths)):
+        if by_layout is not None and (new_copy := copies.add_copy(by_layout, self._case, paths)):
             self.stays = True
             self.release()
             # The files are restored so that the first trial starts in the same way as later trials.
@@ -197,14 +196,14 @@ class SqliteTable:
     def settle(self) -> None:
         """Checkpoint the WALs for the checks, without a sync.
 
-        The idle connections stay open, so that the connections of the checks do not create and delete a WAL.
+        The idle connections stay open, so that the checks do not create and delete a WAL.
         """
         for idle in self._idle:
             with suppress(Exception):  # The library may raise any error; the checks report its cause.
                 idle.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def release(self) -> None:
-        """Close the idle connections, without a sync. Call it after all other connections were closed."""
+        """Close the idle connections, without a sync, after all other connections were closed."""
         if self._idle and self.stays:
             spare_wals(self._paths)
         while self._idle:
@@ -240,8 +239,8 @@ class SqliteTable:
                 connection.run_many("INSERT INTO counter VALUES (?, 0)", numbers)
                 connection.rows("COMMIT")
             self._insert(connection, rows)
-            # This table takes the last page of the file, which no process writes. So SQLite notices if
-            # another program truncates the file.
+            # This table takes the last page, which no process writes. So SQLite notices if another program
+            # truncates the file.
             connection.rows("CREATE TABLE last_page (unused)")
             if self._is_wal:
                 self._grow_wal(path, connection)
@@ -272,10 +271,10 @@ class SqliteTable:
             connection.rows("COMMIT")
 
     def _grow_wal(self, path: Path, connection: Connection) -> None:
-        """Extend the WAL to the size at which SQLite checkpoints and restarts the WAL.
+        """Extend the WAL to the size at which SQLite checkpoints and restarts it.
 
-        For the workers, to extend the WAL would cost several times more than to overwrite it. SQLite ignores
-        all bytes after the last valid frame.
+        For the workers, extending would cost several times more than overwriting. SQLite ignores all bytes
+        after the last valid frame.
         """
         frames = self._settings.wal_autocheckpoint
         frames = DEFAULT_AUTOCHECKPOINT if frames is None else frames
@@ -295,14 +294,13 @@ def _checkpoint(connection: Connection) -> None:
     connection.rows("PRAGMA synchronous=off")
 
 
-# Changes by other programs that the verification of the rows cannot see: a replaced file, a lock that blocked
-# all workers, a changed journal mode, an additional index or trigger.
+# Changes by other programs that the check of the rows cannot see, such as another journal mode
 
 
 WATCHED_PRAGMAS = ("journal_mode", "schema_version", "user_version", "application_id")
-"""Pragmas whose values no worker changes. Each change of the schema increases schema_version."""
+"""Pragmas whose values no worker changes. schema_version grows with each change of the schema."""
 LOCK_TIMEOUT_MS = 1000
-"""Maximum wait for a lock, in ms. No worker is connected, so only another program can hold a lock."""
+"""Maximum wait for a lock, in ms. No worker is connected, so another program holds the lock."""
 
 
 class SqliteSnapshot:

@@ -18,7 +18,7 @@ from sqlstress.targets.sqlite.pages import MAGIC
 
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
-"""Size of a file, in bytes, up to which a check takes only a few hundredths of a second."""
+"""Maximum size of a file that is checked without a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
 """First line of SQLite's output if there are problems, in one row with the first problem."""
 
@@ -38,7 +38,7 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
     """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
 
-    If the pragma fails, its error is the last problem.
+    An error of the pragma is the last problem.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
@@ -72,14 +72,14 @@ def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> 
 
 
 def schema(case: Case, path: Path) -> list[Definition]:
-    """Return the definitions of the schema in a file, oldest first."""
+    """Return (label, SQL) for each object of the schema in a file, oldest first."""
     with opened(case, path) as connection:
         return definitions(connection)
 
 
 def definitions(connection: Connection) -> list[Definition]:
-    """Return (label, SQL) for each object of the schema. The label has its number, type, name and table."""
-    # The columns are read as bytes, because a damaged value may not be valid text.
+    """Return (label, SQL) for each object. The label has its number, type, name and table."""
+    # Read the columns as bytes, because a damaged value may not be valid text.
     columns = ", ".join(f"CAST({name} AS BLOB)" for name in _COLUMNS.split())
     rows = connection.rows(f"SELECT {columns} FROM sqlite_schema ORDER BY rowid")
     texts = [[(blob or b"").decode(errors="backslashreplace") for blob in row] for row in rows]

@@ -1,11 +1,11 @@
-"""The holders of a database's locks, read from the system without SQLite and without taking a lock.
+"""The holders of a database's locks, read from the system without SQLite and without a lock.
 
 SQLite locks byte ranges: of the wal-index (-shm) in WAL mode, else of the database file. For a byte range,
 fcntl(F_GETLK) returns one process that holds a lock, but never the calling process. On Linux, /proc/locks
 lists all processes that share a lock.
 
-On POSIX a process that closes a database file drops the locks of its own connections to the file. So use this
-module in a process without connections, such as `sqlstress watch`.
+Use this module in a process without connections, such as `sqlstress watch`: on POSIX, closing a database file
+drops the locks of the process's own connections.
 
 Source: https://www.sqlite.org/walformat.html, "WAL Locks"; os.h of SQLite, "PENDING_BYTE"
 """
@@ -39,7 +39,7 @@ WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "m
 """States of a database at one moment.
 
 WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index: no process has the file open, except
-perhaps one in exclusive mode. ROLLBACK: a mode with a rollback journal. EMPTY: a file of 0 bytes.
+perhaps one in exclusive mode. ROLLBACK: a rollback journal. EMPTY: 0 bytes.
 """
 WRITE, EXCLUSIVE, PENDING = "write", "exclusive", "pending"
 READ, CHECKPOINT, RECOVERY = "read", "checkpoint", "recovery"
@@ -53,14 +53,14 @@ _WRITE_AT, _CHECKPOINT_AT, _RECOVERY_AT, _READ_AT, _READERS = 120, 121, 122, 123
 _PENDING_AT, _RESERVED_AT, _SHARED_AT, _SHARED_LENGTH = 0x4000_0000, 0x4000_0001, 0x4000_0002, 510
 _MAGIC = b"SQLite format 3\0"
 _VERSION_AT, _WAL_VERSION, _CHANGES = 18, 2, Struct(">24xI")
-"""In the file header: offset of a version, its value in WAL mode, and the format of the change counter."""
+"""In the file header: offset of a version, its value in WAL mode, format of the change counter."""
 _HEADER = 28
 # Fields of struct flock in each system's order: start, length, pid, type and whence.
 _FLOCK = Struct("@qqihh" if sys.platform == "darwin" else "@hhqqi4x" if sys.maxsize > 2**32 else "@hhqqi")
 _TRIES = 3
 _LOCK_LIST = Path("/proc/locks")
 ELSEWHERE = 0
-"""Process ID for a lock that is held in another container, whose processes are not visible here."""
+"""Process ID for a holder in another container, whose processes are not visible here."""
 
 
 class Lock(NamedTuple):
@@ -69,9 +69,9 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, such as WRITE."""
     pid: int
-    """ID of the process that holds the lock; ELSEWHERE or negative if the process is not on this system."""
+    """ID of the process that holds the lock; ELSEWHERE or negative if not on this system."""
     slot: int = 0
-    """Index of the read lock of the WAL, 0 to 4; 0 for other locks."""
+    """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
 
 class LockSample(NamedTuple):
@@ -82,15 +82,15 @@ class LockSample(NamedTuple):
     locks: tuple[Lock, ...] = ()
     """Locks that processes hold. A shared lock appears once, with one of its holders."""
     changes: int | None = None
-    """Counter of commits, modulo 2^32; None if the counter could not be read at this moment."""
+    """Counter of commits, modulo 2^32; None if it could not be read at this moment."""
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
     """Number of different files seen at the path so far."""
 
 
-def lacking() -> str | None:
-    """Return the reason why this system does not report the holders of locks; None if the system does."""
+def unavailable_reason() -> str | None:
+    """Return the reason why this system does not report lock holders; None if it reports them."""
     if sys.platform in ("linux", "darwin"):
         return None
     return "this system does not tell who holds a lock (fcntl F_GETLK)"
@@ -112,7 +112,7 @@ class _File:
         return self._descriptor >= 0
 
     def follow(self) -> bool:
-        """Open the current file at the path, unless it is already open; return whether a file exists."""
+        """Open the current file at the path, unless already open; return whether a file exists."""
         try:
             status = self.path.stat()
             if self._descriptor < 0 or self.identity != (status.st_dev, status.st_ino):
@@ -137,15 +137,15 @@ class _File:
         return os.pread(self._descriptor, length, 0)
 
     def holder(self, start: int, length: int = 1) -> int | None:
-        """Return a process that holds a shared or exclusive lock on these bytes; None if no process does."""
+        """Return a process that holds a shared or exclusive lock on these bytes, or None."""
         return self._conflicting_process(fcntl.F_WRLCK, start, length)
 
     def exclusive_holder(self, start: int, length: int = 1) -> int | None:
-        """Return the process that holds an exclusive lock on these bytes; None if no process does."""
+        """Return the process that holds an exclusive lock on these bytes, or None."""
         return self._conflicting_process(fcntl.F_RDLCK, start, length)
 
     def _conflicting_process(self, kind: int, start: int, length: int) -> int | None:
-        """Return the process whose lock conflicts with a lock of this kind; None if there is none."""
+        """Return a process whose lock conflicts with a lock of this kind, or None."""
         if sys.platform == "darwin":
             request = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
             _, _, pid, conflict, _ = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, request))
@@ -155,18 +155,18 @@ class _File:
         return None if conflict == fcntl.F_UNLCK else int(pid)
 
     def close(self) -> None:
-        """Close the file, and so drop any lock of this process on the file."""
+        """Close the file, which also drops this process's locks on the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 class LockedFile:
-    """A database that other processes use. It is observed without a write or a lock."""
+    """A database that other processes use, observed without a write or a lock."""
 
     def __init__(self, path: Path) -> None:
-        """Raise UsageError if the file is no database, and EnvironmentFailure if it is unreadable."""
-        if lack := lacking():
+        """Raise UsageError if the file is no database, EnvironmentFailure if it is unreadable."""
+        if lack := unavailable_reason():
             raise UsageError(f"watch is not available: {lack}. Run it on Linux or macOS.")
         self.path = path
         # SQLite puts the wal-index next to the file itself, not next to a symbolic link to the file.
@@ -177,7 +177,7 @@ class LockedFile:
         self._index = _File(resolved.with_name(f"{resolved.name}-shm"))
 
     def look(self) -> LockSample:
-        """Return the current locks and their holders. Raises EnvironmentFailure if a file is unreadable."""
+        """Return the current locks and their holders. Raises EnvironmentFailure."""
         try:
             return self._look()
         except PermissionError as error:
@@ -239,11 +239,11 @@ class LockedFile:
         return tuple(shared_read_locks(self._index.identity)) if self._index.is_open else ()
 
     def openers(self) -> Openers | None:
-        """Return the processes that have the file open; None if the system does not list open files."""
+        """Return the processes that have the file open; None if the system does not list them."""
         return open_files.openers(self._file.path)
 
     def other_names(self) -> tuple[int, bool]:
-        """Return the number of hard links of the file, and whether the file itself is a mount point."""
+        """Return the number of the file's hard links, and whether the file is a mount point."""
         return open_files.other_names(self._file.path)
 
     def wal_bytes(self) -> int:
@@ -261,7 +261,7 @@ class LockedFile:
 
 
 def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
-    """Yield the read locks on a wal-index, with all holders; nothing on other systems than Linux.
+    """Yield the read locks on a wal-index, with all holders; nothing on systems other than Linux.
 
     `identity` is the device and inode number of the wal-index.
     """
@@ -307,7 +307,7 @@ def _forbidden(path: Path, error: OSError) -> str:
 
 
 def _refuse_own(path: Path) -> None:
-    """Raise UsageError if this process has the database open: watching would drop this process's locks."""
+    """Raise UsageError if this process has the database open: watching would drop its locks."""
     with suppress(OSError):
         database = path.stat()
         for name in Path("/dev/fd").iterdir():
@@ -320,7 +320,7 @@ def _refuse_own(path: Path) -> None:
                     )
 
 
-# Estimates of how long a lock was held, from samples.
+# Estimates of how long a lock was held, from samples
 
 
 class TimedSample(NamedTuple):
@@ -329,7 +329,7 @@ class TimedSample(NamedTuple):
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read. It may be much later, if this process did not run in between."""
+    """Time just after the locks were read; much later if this process was not scheduled."""
     look: LockSample
 
 
@@ -366,10 +366,10 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held; `before_s` is the time at which the previous sample began.
+        """Add a sample in which the lock was held; `before_s` is the begin of the previous sample.
 
-        `changes` is the counter of commits, or None if unknown. If the counter has changed since the previous
-        sample, the lock was released in between.
+        `changes` is the counter of commits, or None if unknown. If it has changed since the previous sample,
+        the lock was released in between.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:

@@ -1,9 +1,9 @@
-"""Processes that have a database file open, and the WAL that each of them uses, which may be deleted.
+"""Processes that have a database file open, and the WAL that each of them uses.
 
-Locks do not show a connection without a transaction, nor a connection whose WAL was deleted. Linux lists the
+Locks show neither a connection without a transaction nor a connection whose WAL was deleted. Linux lists the
 open files of each process, also deleted files, in /proc/PID/fd.
 
-This module opens no file, because on POSIX a process that closes a file drops its locks on the file.
+This module opens no file: on POSIX, closing a file drops the process's locks on it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted. A normal end of a process deletes only the wal-index at first."""
+    """Whether the WAL itself is deleted, not only its wal-index (as after a normal exit)."""
 
 
 class Openers(NamedTuple):
@@ -71,15 +71,15 @@ class OpenFile(NamedTuple):
 
     @property
     def is_written_when_deleted(self) -> bool:
-        """Whether the file is deleted, and was written at its deletion or later.
+        """Whether the file is deleted and was written during or after its deletion.
 
-        The deletion sets only the time of the last change of the status, and a write sets both times.
+        A deletion sets only the ctime. A write also sets the mtime.
         """
         return self.is_deleted and self.status.st_mtime_ns >= self.status.st_ctime_ns
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the other processes that have a file open; None if the system does not list open files.
+    """Return the other processes that have a file open; None if the system does not list them.
 
     `database` is a path without symbolic links.
     """
@@ -112,7 +112,7 @@ def identity(path: Path) -> Identity | None:
 
 
 def files_in(folder: Path) -> Iterator[OpenFile]:
-    """Yield the regular files that a process has open. Raises OSError."""
+    """Yield the regular files in a folder such as /proc/PID/fd. Raises OSError."""
     for link in folder.iterdir():
         with suppress(FileNotFoundError):
             name = os.fsdecode(link.readlink())
@@ -151,10 +151,10 @@ def _opener(
 
 
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
-    """Return the number of hard links of a file (0 if it is missing), and whether it is a mount point.
+    """Return the number of a file's hard links (0 if missing), and whether it is a mount point.
 
-    In both cases the file may have several names. SQLite keeps a separate WAL next to each name, so processes
-    that use different names do not see each other's commits.
+    In both cases the file may have several names, each with its own WAL, so that processes do not see each
+    other's commits.
     """
     try:
         links = database.stat().st_nlink

@@ -1,4 +1,4 @@
-"""The b-tree pages of a database file, read without SQLite.
+"""The b-tree pages of a database file, read without SQLite, to measure the space of b-trees.
 
 SQLite's table dbstat counts pages, too, but many builds of SQLite lack it.
 
@@ -38,7 +38,7 @@ class Tree(NamedTuple):
     """Number of the root page."""
     is_index: bool
     keyed: bool
-    """Whether the b-tree is ordered by keys (an index or a WITHOUT ROWID table) rather than by rowids."""
+    """Whether keys order the b-tree (an index or a WITHOUT ROWID table), not rowids."""
 
 
 HEADER = 100
@@ -47,9 +47,9 @@ MAGIC = b"SQLite format 3\0"
 
 
 class PageFile:
-    """Pages of a database file. A page can be taken only once, so no walk is endless.
+    """Pages of a database file. Each page can be taken only once, so that no walk is endless.
 
-    SQLite's own check of the file comes first, so the content of pages is not checked again.
+    Callers run SQLite's integrity check first, so the content of pages is not checked again.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -64,7 +64,7 @@ class PageFile:
         self._taken: set[int] = set()
 
     def take(self, number: int) -> bytes:
-        """Return the content of a page. Raises DamagedFile if the page was taken, or does not exist."""
+        """Return the content of a page. Raises DamagedFile if the page was taken or does not exist."""
         if number in self._taken:
             raise DamagedFile(f"page {number} has two uses")
         self._taken.add(number)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class SqlitePlace(Place):
-    """One process's access to the files of a case."""
+    """One process's access to the database files of a case (a set of options)."""
 
     stores: Literal[True] = True
 
@@ -100,7 +100,7 @@ class SqlitePlace(Place):
     # Methods for the parent.
 
     def opened(self, bucket: int = 0) -> AbstractContextManager[Connection]:
-        """Open the file of a bucket: see `files.opened`."""
+        """Open the database file of a bucket, with SQLite's default settings."""
         return files.opened(self.case, self.paths[bucket])
 
     def wal_observer(self) -> WalObserver:
@@ -118,7 +118,7 @@ class SqlitePlace(Place):
         return check_in_parallel(self.case, self.paths, plan, pulse)
 
     def create_tables(self, definitions: Iterable[str], pulse: Pulse) -> None:
-        """Remove every file and create the file again, with the settings of the case and these tables."""
+        """Remove every file and create it again, with the settings of the case and these tables."""
         definitions = tuple(definitions)
         self.discard()
         for path in self.paths:
@@ -142,7 +142,7 @@ class SqlitePlace(Place):
         return integrity_check(self.case, (*self.paths, *self._other_databases()), level, pulse)
 
     def _other_databases(self) -> list[Path]:
-        """Return further databases that a user program created in the trial's own folder."""
+        """Return additional databases that a user program created in the trial's folder."""
         from sqlstress.targets.sqlite.integrity import databases_in
 
         return databases_in(self.where, self.paths) if self.where.name == TRIAL_FOLDER else []

@@ -1,7 +1,7 @@
 """Access to the VFS shim: C code that wraps SQLite's interface to files (VFS).
 
-The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period in
-which one process did, held or waited for one thing. A ring is a memory area in which new spans overwrite old.
+The shim records times and locks, which `--where` shows, and makes pauses for tests. A span is a period of one
+activity of a process. A ring is a memory area in which new spans overwrite old spans.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.targets.native import NativeUnavailable, extension
 from sqlstress.targets.sqlite.connections import driver_handle
 
-# Each process records its time in shared memory of 64-bit words; native/where.h describes the layout. Times
-# are in ns of the machine's clock. The first words are sums over the measured window. After them comes a ring
-# of spans (periods in which a process did one thing). In a full ring, new spans overwrite the oldest.
+# Layout of the shared memory of 64-bit words, as in native/where.h: for each process, sums over the measured
+# window, then a ring of spans. Times are in ns of the machine's clock.
 
 
 OPENS, CLOSES, ROOM, SPANS, PENDING = range(5)
@@ -29,7 +28,7 @@ WAITS_SEEN, WAITS_PROCESSOR, SYNCS_SEEN, SYNCS_PROCESSOR = range(16, 20)
 CHECKPOINTS_SEEN, CHECKPOINTS_PROCESSOR = range(20, 22)
 RING, SPAN = 32, 3
 STATEMENTS_PER_SAMPLE = 17
-"""Number of statements of which one is timed."""
+"""Number of statements per timed statement: one statement in 17 is timed."""
 
 TRANSACTION, WAIT_WRITE, WAIT_READ, WAIT_ALONE, HOLD_WRITE, HOLD_READ, HOLD_ALONE, SYNC, CHECKPOINT = range(9)
 """Kinds of spans. ALONE means an exclusive lock."""
@@ -40,7 +39,7 @@ MAX_BYTES = 64 << 20
 
 
 def room(processes: int) -> int:
-    """Return the number of spans for which each of `processes` processes has memory."""
+    """Return the maximum number of spans per process, if `processes` share the memory."""
     return min(MAX_SPANS, (MAX_BYTES // (8 * processes) - RING) // SPAN)
 
 
@@ -48,7 +47,7 @@ class Span(NamedTuple):
     """A period in which one process did, held or waited for one thing. Times are in ns."""
 
     process: int
-    """Number of the process: 1 is the first worker. Additional processes follow the workers."""
+    """Number of the process: 1 for the first worker. Additional processes follow the workers."""
     begin: int
     end: int
     kind: int
@@ -61,7 +60,7 @@ class Span(NamedTuple):
 
 
 class SpanArea:
-    """The shared memory of one process: fixed words, then the ring of spans."""
+    """The shared memory of one process: sums, then a ring of spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
@@ -73,7 +72,7 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the window, in ns; 0 if the process never received the window."""
+        """Length of the measurement, in ns; 0 if the process never received its times."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
@@ -96,7 +95,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns, after which the ring has all spans: none that ended later was overwritten."""
+        """Time, in ns. All spans that ended later are still in the ring."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -112,10 +111,10 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of this process's time in connections opened later. Create it at most once per process."""
+    """Recorder of the time, by cause, that this process spends in later connections. Create it only once."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """`words` is the shared memory of all processes; `process` is the number of this process, from 1.
+        """`words` is the memory of all processes; `process` is the number of this process, from 1.
 
         Raises EnvironmentFailure if recording is impossible.
         """
@@ -130,9 +129,9 @@ class ShimRecorder:
         if problem := self._native.where_begin(handle.functions, address):
             raise EnvironmentFailure(f"--where is not available: {problem}")
         self.gave_up = self._native.where_gave_up
-        """Function of the C code that records that an operation has failed with BUSY and is not retried."""
+        """Function to call when an operation has failed with BUSY and is not retried."""
         self.end = self._native.where_end
-        """Function of the C code that ends open spans with the window. Call it after all operations."""
+        """Function to call after all operations. The function ends open spans."""
 
     def window(self, opens_ns: int, closes_ns: int) -> None:
         self._area.words[OPENS] = opens_ns
@@ -149,7 +148,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
     `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. The
-    logarithms of the lengths of pauses are distributed uniformly.
+    lengths are log-uniform.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]
@@ -157,7 +156,7 @@ def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns:
 
 
 def begin_pauses(driver: str, words: Sequence[int]) -> None:
-    """Make pauses in all connections that this process opens later. `words` is from `schedule`.
+    """Make pauses in all later connections of this process. `words` is from `schedule`.
 
     Raises EnvironmentFailure if the VFS of the driver's SQLite library cannot be wrapped.
     """

@@ -29,7 +29,7 @@ ORDER BY name
 
 
 def measure_space(case: Case, path: Path, pulse: Pulse) -> Space:
-    """Return the space that each b-tree of a database takes. Call it while no process uses the database.
+    """Return the space that each b-tree of a database takes, while no process uses the database.
 
     The WAL is copied into the file first. Raises DamagedFile, EnvironmentFailure, or an exception of `pulse`.
     """

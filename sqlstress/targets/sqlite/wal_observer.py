@@ -1,4 +1,4 @@
-"""Observer that samples a database's WAL during a load. Its process may have connections to the database."""
+"""Observer that samples a database's WAL during a load, in a process that may have connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlstress.targets.sqlite.walindex import OpenIndex, WalIndex, wal_bytes
 
 
 class WalObserver:
-    """Samples of a WAL. The wal-index stays open, because closing it drops the locks of this process."""
+    """Sampler of a WAL. The wal-index stays open, because closing it drops this process's locks."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -22,7 +22,7 @@ class WalObserver:
         self._end: WalIndex | None = None
 
     def look(self) -> None:
-        """Take a sample. A WAL or a wal-index that does not exist or is unreadable is no error."""
+        """Take a sample. A missing or unreadable WAL or wal-index is no error."""
         self._end_bytes = wal_bytes(self._database)
         self._largest_bytes = max(self._largest_bytes, self._end_bytes)
         index = self._open_index()
@@ -48,9 +48,9 @@ class WalObserver:
         return status.st_dev, status.st_ino
 
     def end(self) -> None:
-        """Close the wal-index if it was deleted, so that it takes no space, and always on Windows.
+        """Close the wal-index after the load if it was deleted, so that it takes no space.
 
-        Call it after the load. On Windows an open file could not be deleted.
+        On Windows always close it: an open file cannot be deleted.
         """
         identity = None
         with suppress(OSError):
@@ -59,7 +59,7 @@ class WalObserver:
             self.close()
 
     def close(self) -> None:
-        """Close the wal-index. If it still exists, first close this process's connections to the database."""
+        """Close the wal-index, after this process has closed its connections to the database."""
         if self._index:
             with suppress(OSError):
                 self._index.close()

@@ -3,8 +3,8 @@
 The wal-index (suffix -shm) has the number of valid frames of a WAL. The size of the WAL does not show this
 number, because SQLite overwrites the WAL after a checkpoint.
 
-On POSIX a process that closes a database's file drops the locks of its own connections. So a process with
-connections may use only OpenIndex of this module.
+A process with connections may use only OpenIndex of this module: on POSIX, closing a database's file drops
+the locks of the process's connections.
 
 Source: https://www.sqlite.org/walformat.html, "The WAL-Index File Format"
 """
@@ -22,8 +22,10 @@ from typing import NamedTuple
 
 _VERSION = 3_007_000
 _HEADER = Struct("=I4xIBxHI12x4s4x2I")
-"""Header of a wal-index in native byte order: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and
-aCksum[2]. A copy of the header follows."""
+"""Header of a wal-index: iVersion, iChange, isInit, szPage, mxFrame, aSalt[0] and aCksum[2].
+
+The byte order is native. A copy of the header follows.
+"""
 _SUMMED = Struct("=10I")
 _BACKFILLED = Struct("=I")
 _MARKS = Struct("=5I")
@@ -36,7 +38,7 @@ _PAUSE_S = 0.001
 
 
 class WalIndex(NamedTuple):
-    """State of a WAL at one moment. The names in parentheses are those of SQLite's documentation."""
+    """State of a WAL at one moment, with SQLite's names in parentheses."""
 
     frames: int
     """Number of valid frames (mxFrame), including frames that a checkpoint has already copied."""
@@ -49,13 +51,13 @@ class WalIndex(NamedTuple):
     commits: int = 0
     """Counter of commits that wrote, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """For each of the five read locks, the number of frames that its readers can see (aReadMark)."""
+    """Number of frames that readers can see, for each of the five read locks (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
     """Return the state of the WAL; None if the wal-index is missing, or keeps changing.
 
-    Call it only in a process without a connection to the database, because it closes the wal-index.
+    Closes the wal-index, so call it only in a process without a connection to the database.
     """
     try:
         with closing(OpenIndex(database)) as index:
@@ -65,13 +67,13 @@ def read(database: Path) -> WalIndex | None:
 
 
 class OpenIndex:
-    """The wal-index of a database, kept open by a process that has a connection to the database."""
+    """The wal-index of a database, kept open by a process with connections to the database."""
 
     def __init__(self, database: Path) -> None:
-        """Open the wal-index. Raises OSError or ValueError if the wal-index is missing or incomplete."""
+        """Open the wal-index. Raises OSError or ValueError if it is missing or incomplete."""
         self._file = database.with_name(f"{database.name}-shm").open("rb", buffering=0)
         self._words = None
-        # On Windows only a mapping is sure to show the changes that other processes make in their mappings.
+        # On Windows only a mapping is sure to show changes that other processes make in their mappings.
         # Elsewhere SIGBUS would end this process if another process truncated a mapped file.
         if sys.platform == "win32":
             self._words = mmap.mmap(self._file.fileno(), LENGTH, access=mmap.ACCESS_READ)
@@ -87,7 +89,7 @@ class OpenIndex:
         return self._file.read(LENGTH)
 
     def close(self) -> None:
-        """Close the file: on POSIX after the process's last connection was closed, on Windows before."""
+        """Close the file: on POSIX after this process's last connection was closed, on Windows before."""
         if self._words is not None:
             self._words.close()
         self._file.close()
@@ -96,8 +98,8 @@ class OpenIndex:
 def is_mid_checkpoint(database: Path) -> bool:
     """Return whether the last process that had the wal-index open died during a checkpoint.
 
-    Call it while no process has the wal-index open. Checksums are ignored, because the dead process may have
-    written only a part of the header.
+    Call it while no process has the wal-index open. Checksums are ignored: the dead process may have written
+    a part of the header.
     """
     try:
         with database.with_name(f"{database.name}-shm").open("rb") as file:
@@ -140,7 +142,7 @@ def _read_consistent(read_bytes: Callable[[], bytes]) -> WalIndex | None:
 
 
 def parse(words: bytes) -> WalIndex | None:
-    """Return the state in the first LENGTH bytes of a wal-index; None if the headers are inconsistent."""
+    """Return the state in the first LENGTH bytes of a wal-index; None if inconsistent."""
     if len(words) < LENGTH:
         return None
     header, copy = words[: _HEADER.size], words[_HEADER.size : 2 * _HEADER.size]

@@ -1,6 +1,6 @@
-"""Analysis of the times that the processes of a trial have recorded in shared memory, for `--where`.
+"""Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
 
-A span is a period in which one process did, held or waited for one thing.
+A span is a period of one activity of a process, such as a wait for a lock.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLOCKS = {
     recording.WAIT_READ: recording.HOLD_ALONE,
     recording.WAIT_ALONE: recording.HOLD_READ,
 }
-"""For each kind of wait for a lock, the kind of hold (a span with the lock) that causes the wait."""
+"""For each kind of wait for a lock, the kind of hold that causes the wait."""
 _ACTIVITIES = {recording.SYNC: SYNC, recording.CHECKPOINT: CHECKPOINT}
 
 
@@ -56,21 +56,21 @@ class Blocked(NamedTuple):
 
 
 class Timeline:
-    """Spans of one process, sorted by time. They do not overlap."""
+    """Spans (periods) of one process, sorted by time and without overlaps."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self.all = sorted(spans, key=lambda span: span.begin)
         self._begins = [span.begin for span in self.all]
         self._ends = [span.end for span in self.all]
 
-    def over(self, begin: int, end: int) -> list[Span]:
+    def overlapping(self, begin: int, end: int) -> list[Span]:
         """Return the spans that overlap an interval, clipped to the interval."""
         spans = self.all[bisect_right(self._ends, begin) : bisect_left(self._begins, end)]
         return [span._replace(begin=max(begin, span.begin), end=min(end, span.end)) for span in spans]
 
 
 class TrialSpans:
-    """Spans that all processes of a trial recorded, by kind."""
+    """Spans (periods of one activity) that all processes of a trial recorded."""
 
     def __init__(self, areas: Sequence[SpanArea]) -> None:
         spans: dict[tuple[int, int, int], list[Span]] = defaultdict(list)
@@ -95,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded to have held one exclusive lock at the same time."""
+        """Return whether two processes recorded to hold one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -107,33 +107,33 @@ class TrialSpans:
         """Return the waits of a process that lie within an interval."""
         return [wait for wait in self._waits[process] if begin <= wait.begin and wait.end <= end]
 
-    def doing(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
-        """Return a process's spans of the kind SYNC or CHECKPOINT, clipped to an interval."""
+    def activities(self, process: int, kind: int, begin: int, end: int) -> list[Span]:
+        """Return a process's syncs or checkpoints (`kind`), clipped to an interval."""
         row = self._rows[kind, 0].get(process)
-        return row.over(begin, end) if row else []
+        return row.overlapping(begin, end) if row else []
 
     def holds(self, wait: Span) -> Iterator[Span]:
-        """Yield the spans in which other processes held the lock during a wait, clipped to the wait."""
+        """Yield the periods in which other processes held the lock during a wait."""
         for process, row in self._rows[BLOCKS[wait.kind], wait.file].items():
             if process != wait.process:
-                yield from row.over(wait.begin, wait.end)
+                yield from row.overlapping(wait.begin, wait.end)
 
     def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the parts of a wait in which other processes held the lock, with their activities.
 
-        If several readers held the lock at once, each reader has its own part. A sync in a checkpoint counts
-        as checkpoint.
+        Several readers at once have a part each. A sync in a checkpoint counts as checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # If a checkpoint and a sync begin at the same time, the checkpoint is first, to cover the sync.
+            # If a checkpoint and a sync begin at the same time, the checkpoint comes first, to cover the
+            # sync.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
-                for span in self.doing(process, kind, begin, end)
+                for span in self.activities(process, kind, begin, end)
             ]
             for from_, _, to, activity in sorted(activities):
                 if to <= covered_to:
@@ -160,7 +160,7 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of steps of the picture of the slowest operation; gaps shorter than a step are closed."""
+"""Number of steps of the picture of the slowest operation. Shorter gaps are closed."""
 WAIT = "wait"
 """Activity of a process that waits for a lock, in the picture of the slowest operation."""
 
@@ -194,7 +194,7 @@ def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
 def _add_causes(
     seen: TrialSpans, operation: Span, parts: Counter[str], holders: Counter[tuple[int, str]]
 ) -> None:
-    """Add the time of an operation to `parts`, by cause, and to `holders`, by lock holder and activity."""
+    """Add the time of an operation to `parts`, by cause, and to `holders`, by (process, activity)."""
     process, begin, end, *_ = operation
     waited_ns = held_ns = 0
     for wait in seen.waits_of(process, begin, end):
@@ -203,11 +203,11 @@ def _add_causes(
         held_ns += covered_ns(blocked)
         for stretch in blocked:
             holders[stretch.process, stretch.what] += stretch.end - stretch.begin
-    checkpoint_ns = sum(span.ns for span in seen.doing(process, recording.CHECKPOINT, begin, end))
+    checkpoint_ns = sum(span.ns for span in seen.activities(process, recording.CHECKPOINT, begin, end))
     sync_ns = sum(
         span.ns
-        for span in seen.doing(process, recording.SYNC, begin, end)
-        if not seen.doing(process, recording.CHECKPOINT, span.begin, span.end)
+        for span in seen.activities(process, recording.SYNC, begin, end)
+        if not seen.activities(process, recording.CHECKPOINT, span.begin, span.end)
     )
     own_ns = max(0, end - begin - waited_ns - checkpoint_ns - sync_ns)
     parts.update(
@@ -216,7 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities of all processes on the file of the operation `worst`, while it ran."""
+    """Return the activities of all processes on one file during the operation `worst`."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -233,7 +233,7 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes on the file of the operation `worst`, while it ran."""
+    """Yield the activities of all processes on one file during the operation `worst`."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
@@ -242,7 +242,7 @@ def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[B
         # Process 0 does not exist, so its wait is blocked by every process that held the lock.
         yield from seen.blocked(Span(0, begin, end, kind, worst.file))
     for number in range(1, processes + 1):
-        for span in seen.doing(number, recording.CHECKPOINT, begin, end):
+        for span in seen.activities(number, recording.CHECKPOINT, begin, end):
             yield Blocked(number, CHECKPOINT, span.begin, span.end)
 
 
@@ -258,20 +258,19 @@ def _merge_close(stretches: Sequence[tuple[int, int]], gap: int) -> list[tuple[i
 
 
 _WAIT, _INSIDE = "wait", "inside"
-"""Parts of a worker's time that `split` divides further: waits for locks, and the rest inside SQLite."""
+"""Parts of a worker's time to divide further: waits for locks, and the rest inside SQLite."""
 _SAMPLED = {
     _WAIT: (recording.WAITS_SEEN, recording.WAITS_PROCESSOR),
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Words of the shared memory, by part: the sampled time, and how much of it waited for a processor."""
+"""Indices of two times in the shared memory, by part: sampled time, and time waiting for a processor."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:
-    """Return the workers' time by cause; None if no worker finished, or if spans contradict each other.
+    """Return the workers' time by cause; None if no worker finished, or spans contradict each other.
 
-    `words` is the shared memory of all `processes` processes. After the workers, these are
-    additional processes, which may also hold locks.
+    `words` is the shared memory of `processes` processes: workers, then additional processes.
     """
     areas = recording.areas(words, processes)
     complete = [worker for worker in workers if worker.error is None and areas[worker.worker - 1].window_ns]
@@ -307,10 +306,10 @@ def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Wher
 
 
 def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
-    """Return the time that a worker spent on each cause in its window, in ns.
+    """Return the time that a worker spent on each cause during the measurement, in ns.
 
-    The sum of these times is the length of the window. `harness_ns` is the time of sqlstress's own code.
-    `held_share`, from 0 to 1, is the share of the waits for locks in which another process held the lock.
+    The sum is the length of the measurement. `harness_ns` is the time of sqlstress's own code. `held_share`
+    (0 to 1) is the part of the waits for locks in which another process held the lock.
     """
     parts = {_WAIT: area[recording.WAITING], CHECKPOINT: area[recording.CHECKPOINTING]}
     parts |= {SYNC: area.syncing_ns, WRITE: area[recording.WRITING]}
@@ -318,7 +317,7 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     harness = min(harness_ns, left)
     parts |= {_INSIDE: left - harness, HARNESS: harness}
     if area[recording.PROCESSOR] >= 0:
-        parts = _without_processor(area, parts)
+        parts = _split_off_processor_waits(area, parts)
     wait, inside = parts.pop(_WAIT), parts.pop(_INSIDE)
     held = round(wait * held_share)
     sqlite = min(area[recording.STATEMENTS_NS] * recording.STATEMENTS_PER_SAMPLE, inside)
@@ -326,11 +325,11 @@ def split(area: SpanArea, harness_ns: int, held_share: float) -> dict[str, int]:
     return {name: parts[name] for name in TIME_PARTS if name in parts}
 
 
-def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return the parts without the time spent waiting for a processor, which becomes a part of its own.
+def _split_off_processor_waits(area: SpanArea, parts: Mapping[str, int]) -> dict[str, int]:
+    """Move the time spent waiting for a processor out of each part, into a part of its own.
 
-    For parts in which the process may sleep (_SAMPLED), samples show this time. The rest of this time is
-    taken from the other parts, in proportion to their lengths.
+    Samples show this time for parts in which the process may sleep (_SAMPLED). The rest of this time is taken
+    from the other parts, in proportion to their lengths.
     """
     observed_ns = area[recording.TO] - area[recording.FROM]
     waited_ns = area[recording.PROCESSOR] * area.window_ns / observed_ns if observed_ns > 0 else 0.0
@@ -347,7 +346,7 @@ def _without_processor(area: SpanArea, parts: Mapping[str, int]) -> dict[str, in
 
 
 def held_share(seen: TrialSpans, process: int) -> float:
-    """Return the share (0 to 1) of a worker's waits for locks in which another process held the lock."""
+    """Return the share (0 to 1) of a worker's waits in which another process held the lock."""
     total_ns = held_ns = 0
     for wait in seen.waits:
         begin, end = max(wait.begin, seen.opens), min(wait.end, seen.closes)
@@ -359,9 +358,9 @@ def held_share(seen: TrialSpans, process: int) -> float:
 
 
 def _pending_ns(seen: TrialSpans, workers: Sequence[SpanArea]) -> int:
-    """Return the length of the longest wait that had not ended when the window closed, in ns, or 0.
+    """Return the longest wait that lasted until the end of the measurement, in ns, or 0.
 
-    Only the part inside the window counts, because the wait of a worker that died has no end.
+    Only the time until the end counts, because the wait of a worker that died has no end.
     """
     numbers = {area.process for area in workers}
     waits = (wait for wait in seen.waits if wait.process in numbers)

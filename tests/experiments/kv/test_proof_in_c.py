@@ -14,11 +14,11 @@ from sqlstress.experiments.kv.keys import Key, encoder
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.experiments.kv.work import KeyValueWork
 from sqlstress.report.case import Case, Settings
-from sqlstress.targets.native import extension, lacking
+from sqlstress.targets.native import extension, unavailable_reason
 from tests.experiments.measured import SALT, Measured, measure, rejected
 from tests.rows import thorough
 
-pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
+pytestmark = pytest.mark.skipif(unavailable_reason(extension) is not None, reason="nothing was built here")
 KEYS = 60
 LOAD = Load(key_space=KEYS, read_ratio=0.2, loop="native")
 

@@ -93,7 +93,7 @@ def test_again_sleeps_the_interval_until_the_time_out(waited_s: float, goes_on: 
     time = FakeTime()
     waiting = time.waiting(MANY, timeout_s=1.0)
     time.now = 100.0 + waited_s
-    assert waiting.again(3, begun=100.0) is goes_on
+    assert waiting.sleep_before_retry(3, begun=100.0) is goes_on
     assert time.slept == ([FakeTime().waiting(MANY).interval(3)] if goes_on else [])
 
 

@@ -18,7 +18,7 @@ from sqlstress.report.case import Case
 from sqlstress.system.processes import call_in_subprocess
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets import open_place
-from sqlstress.targets.native import extension, lacking
+from sqlstress.targets.native import extension, unavailable_reason
 from tests.pulses import nothing
 
 BLOCKS, BLOCK = 500, 4368
@@ -57,7 +57,7 @@ def before_and_after_a_run() -> tuple[int, int]:
     return before, taken_again(libc)
 
 
-@pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
+@pytest.mark.skipif(unavailable_reason(extension) is not None, reason="nothing was built here")
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is another one")
 def test_freed_memory_is_reused_without_page_faults(
     monkeypatch: pytest.MonkeyPatch,

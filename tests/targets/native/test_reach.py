@@ -13,11 +13,11 @@ from sqlstress.errors import EnvironmentFailure
 from sqlstress.experiments.kv.spec import Load
 from sqlstress.report.case import Case
 from sqlstress.targets import open_place
-from sqlstress.targets.native import NativeUnavailable, extension, lacking
+from sqlstress.targets.native import NativeUnavailable, extension, unavailable_reason
 from sqlstress.targets.sqlite import connections as reach
 from sqlstress.targets.sqlite.drivers import Connection, load_driver
 
-pytestmark = pytest.mark.skipif(lacking(extension) is not None, reason="nothing was built here")
+pytestmark = pytest.mark.skipif(unavailable_reason(extension) is not None, reason="nothing was built here")
 DRIVERS = ("sqlite3", "apsw")
 
 
@@ -83,7 +83,7 @@ def test_clock_of_the_extension_is_that_of_python() -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_missing_extension_is_the_reason_for_every_driver(tmp_path: Path) -> None:
-    for reason in (*map(reach.native_unavailable, DRIVERS), lacking(extension)):
+    for reason in (*map(reach.native_unavailable, DRIVERS), unavailable_reason(extension)):
         assert "the C extension was not built" in (reason or "")
     place = open_place(Case(spec=Load(loop="native")), tmp_path)
     with pytest.raises(EnvironmentFailure, match=r"not available with --driver sqlite3.*Use --loop python"):
@@ -94,6 +94,6 @@ def test_missing_extension_is_the_reason_for_every_driver(tmp_path: Path) -> Non
 def test_missing_extension_message_depends_on_the_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert "source folder of sqlstress: run it in another folder" in str(lacking(extension))
+    assert "source folder of sqlstress: run it in another folder" in str(unavailable_reason(extension))
     monkeypatch.setattr("sqlstress.targets.native.__file__", str(tmp_path / "__init__.py"))
-    assert "install a C compiler" in str(lacking(extension))
+    assert "install a C compiler" in str(unavailable_reason(extension))

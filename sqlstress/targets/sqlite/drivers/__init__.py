@@ -1,4 +1,4 @@
-"""Drivers: adapters of Python's libraries for SQLite (bindings). A driver is imported when a case uses it."""
+"""Drivers: adapters of Python's SQLite libraries (bindings). A driver is imported when needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Named = dict[str, Any]
 
 
 class Connection(Protocol):
-    """One connection in true autocommit: the driver never begins a transaction by itself.
+    """One connection in autocommit: the driver never begins a transaction by itself.
 
     Only one thread at a time may use the connection, except for the method `interrupt`.
     """
@@ -33,26 +33,26 @@ class Connection(Protocol):
     """Connection object of the binding (Python's library for SQLite)."""
 
     def scalar(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that returns the first row's value, or None if there is no row.
+        """Return a function of parameters that returns the first value of the first row, or None.
 
         The function runs the statement to its end, so that no snapshot stays open.
         """
 
     def writer(self, sql: str) -> Callable[[Row], Any]:
-        """Return a function of parameters that runs the statement, which returns no rows."""
+        """Return a function of parameters that runs a statement without result rows."""
         return partial(self._connection.cursor().execute, sql)
 
     def runs(self, sql: str) -> Callable[[Named], Any]:
-        """Return a function of named parameters that runs the statement, which returns no rows."""
+        """Return a function of named parameters that runs a statement without result rows."""
         return partial(self._connection.cursor().execute, sql)
 
     def reads(self, sql: str) -> Callable[[Named], list[Row]]:
-        """Return a function of named parameters that runs the statement to its end and returns all rows."""
+        """Return a function of named parameters that runs the statement and returns all rows."""
         execute = self._connection.cursor().execute
         return lambda params: list(execute(sql, params))
 
     def names(self, sql: str) -> Callable[[Named], tuple[Sequence[str], list[Row]]]:
-        """Return a function of named parameters that returns the names of the columns and all rows."""
+        """Return a function of named parameters that returns (column names, all rows)."""
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         """Run a statement and return its rows."""
@@ -93,14 +93,14 @@ class Driver(Protocol):
         """Open a database file; create the file if it does not exist."""
 
     def result_code(self, error: BaseException) -> int | None:
-        """Return SQLite's extended result code of an exception; None if the exception is not from SQLite."""
+        """Return SQLite's extended result code of an exception; None if it is not from SQLite."""
 
     def versions(self) -> tuple[str, str]:
         """Return the versions of the binding (Python's library for SQLite) and of SQLite."""
 
 
 def load_driver(name: str) -> Driver:
-    """Import a driver by its name in DRIVERS. Raises NotInstalled if its Python package is missing."""
+    """Import a driver by its name in DRIVERS. Raises NotInstalled if a package is missing."""
     try:
         return cast(Driver, import_module(DRIVERS[name]))
     except ImportError as error:
@@ -108,6 +108,6 @@ def load_driver(name: str) -> Driver:
 
 
 def explain(name: str, error: Exception) -> str:
-    """Return a description of the error with a remedy, and with the code of an error of SQLite."""
+    """Return a description of an error with a remedy and, for an SQLite error, its code."""
     code = None if isinstance(error, SqlstressError | MemoryError) else load_driver(name).result_code(error)
     return plainly(error) if code is None else codes.explained(code, error_message(error))

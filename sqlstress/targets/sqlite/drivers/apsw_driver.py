@@ -14,7 +14,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class ApswConnection(Connection):
-    """A connection of APSW. APSW never begins a transaction by itself."""
+    """A connection of APSW, which never begins a transaction by itself."""
 
     def __init__(self, path: Path, busy_timeout_ms: int) -> None:
         self._connection = apsw.Connection(str(path))
@@ -44,8 +44,8 @@ class ApswConnection(Connection):
 
     def rows(self, sql: str, params: Row = ()) -> list[Row]:
         # Statements without parameters, such as PRAGMAs, run once and are not cached. A dozen cached
-        # statements would fill the connection's lookaside (memory for small allocations), so that the
-        # measured statements would call malloc.
+        # statements would fill the connection's lookaside memory, so that the measured statements would call
+        # malloc.
         return list(self._connection.execute(sql, params, can_cache=bool(params)))
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:

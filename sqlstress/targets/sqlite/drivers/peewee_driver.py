@@ -15,7 +15,7 @@ from sqlstress.targets.sqlite.drivers.sqlite3_driver import StdlibConnection, fi
 
 
 class PeeweeConnection(StdlibConnection):
-    """A connection opened by Peewee, which uses true autocommit."""
+    """A connection opened by Peewee, in autocommit."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self.database = peewee.SqliteDatabase(file_name(path), timeout=timeout_s, check_same_thread=False)
@@ -30,7 +30,7 @@ def connect(path: Path, busy_timeout_ms: int) -> PeeweeConnection:
 
 
 def result_code(error: BaseException) -> int | None:
-    """Return the result code of an exception of sqlite3, or of Peewee with such an exception as `orig`."""
+    """Return the result code of an exception of sqlite3, or of the `orig` of Peewee's exception."""
     return sqlite3_driver.result_code(getattr(error, "orig", error))
 
 

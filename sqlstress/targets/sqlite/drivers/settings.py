@@ -80,7 +80,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise an error if a setting has no effect: EnvironmentFailure for the journal mode, else UsageError."""
+    """Raise EnvironmentFailure if the journal mode has no effect, UsageError for other settings."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(

@@ -13,7 +13,7 @@ from sqlstress.targets.sqlite.drivers import Connection, Named, Row
 
 
 class StdlibConnection(Connection):
-    """A connection with isolation_level None, which means true autocommit in every version of Python."""
+    """A connection with isolation_level None, which means autocommit in every version of Python."""
 
     def __init__(self, path: Path, timeout_s: float) -> None:
         self._connection = sqlite3.connect(
