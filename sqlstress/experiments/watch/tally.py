@@ -41,13 +41,10 @@ from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
-"""Duration, in seconds, from which on a reader with an old snapshot counts as pinning the WAL."""
+"""Age of an old snapshot, in seconds, from which its reader is reported for keeping the WAL growing."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
-"""Longest sleep of a waiting writer between two attempts to get the write lock, in seconds.
-
-The writer can miss a gap between two long holds if the gap is no longer than this sleep.
-"""
+"""Longest sleep of a waiting writer, in seconds. The writer may miss shorter gaps between holds."""
 FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
@@ -56,7 +53,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark that is older than the end of the WAL, and the readers that were seen with its lock."""
+    """Read mark (last frame that a reader sees) before the end of the WAL, and its readers."""
 
     since_s: float
     last_s: float
@@ -71,7 +68,7 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by a process, with short gaps that waiting writers can miss."""
+    """Long holds of the write lock by one process, with gaps that waiting writers can miss."""
 
     place: int | None = None
     since_s: float = 0.0
@@ -81,7 +78,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process `place` held the lock. `hold` is the number of this hold."""
+        """Add a sample in which process number `place` had the lock, in its hold number `hold`."""
         now_s = sample.answered_s
         if place != self.place:
             self._hold_since_s = self.since_s = now_s
@@ -96,7 +93,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a Watch that samples change, with the same names as in Watch."""
+    """Fields of a `Watch` result that samples change, by the field's name there."""
 
     samples: int = 0
     open_samples: int = 0
@@ -124,7 +121,7 @@ class _Step:
     checkpointed: int = 0
 
     def and_next(self, other: _Step) -> _Step:
-        """Return the sum of this step and the following step `other`."""
+        """Return the sum of this time step and the next step, `other`."""
         return _Step(
             self.samples + other.samples,
             self.held + other.held,
@@ -134,21 +131,21 @@ class _Step:
 
 
 class WatchTally:
-    """Result of a watch so far, updated by each sample."""
+    """Result of a watch so far."""
 
     def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the place of the process with an ID."""
+        """`place_of` returns the index of a process from its process ID."""
         self._place_of = place_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
-        """Holds by process (its index) and name of the lock."""
+        """Holds by (index of the process, name of the lock)."""
         self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
         self._chain = HoldChain()
         self._any_reader = HoldTracker()
         """Times during which every sample saw a reader of the WAL."""
         self._waits: Counter[tuple[int, int]] = Counter()
-        """Number of samples in which a checkpoint waited with the write lock, by places (holder, reader)."""
+        """Number of samples in which a checkpoint waited, by indices (holder of the write lock, reader)."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
@@ -157,14 +154,14 @@ class WatchTally:
         self._reading: Counter[int] = Counter()
         self._events: list[Event] = []
         self._other_wals: dict[int, tuple[Opener, Opener]] = {}
-        """First and last state of each process that uses another WAL, by index of the process."""
+        """First and last state of each process that uses a different WAL, by index of the process."""
         self._totals = _Totals()
         self.last: LockSample | None = None
-        """Locks and state of the file at the last sample; None before the first sample."""
+        """Locks and file state at the last sample; None before the first sample."""
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the process with the write lock, and its seconds with the lock; None if the lock is free.
+        """(Index of the process with the write lock, seconds of its hold); None if the lock is free.
 
         The seconds include short gaps between long holds.
         """
@@ -175,18 +172,18 @@ class WatchTally:
 
     @property
     def hold(self) -> tuple[int, int] | None:
-        """Place of the process with the write lock, and the number of its hold; None if the lock is free."""
+        """(Index of the process with the write lock, number of its hold); None if the lock is free."""
         writers = [place for place, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
     @property
     def seconds(self) -> float:
-        """Time of the last sample, in seconds of the watch."""
+        """Time of the last sample, in seconds since the start of the watch."""
         return self._at_s
 
     @property
     def wal_bytes(self) -> int:
-        """Size of the WAL file when it was last examined, in bytes."""
+        """Size of the WAL file in bytes, at the last check."""
         return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
@@ -219,7 +216,7 @@ class WatchTally:
         self.last = look
 
     def _compare_with_last(self, at_s: float, look: LockSample) -> None:
-        """Record the changes since the last sample: deletion or replacement of the file, journal, commits."""
+        """Record changes since the last sample: database file, kind of journal, number of commits."""
         last = self.last
         if last is None:
             return
@@ -240,7 +237,7 @@ class WatchTally:
             self._events.append(event)
 
     def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
-        """Add the numbers of frames in the wal-index, and the readers with an old snapshot."""
+        """Add a sample of the wal-index: frames, and readers with an old snapshot."""
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
@@ -266,7 +263,7 @@ class WatchTally:
         self._pinned = now
 
     def _add_waits(self, look: LockSample, index: WalIndex) -> None:
-        """Add the readers for which a checkpoint waits with the write lock."""
+        """Add the readers for which a checkpoint waits while it holds the write lock."""
         pids = {lock.name: lock.pid for lock in look.locks if lock.name != READ}
         holder = pids.get(WRITE)
         if holder is None or pids.get(CHECKPOINT) != holder:
@@ -301,28 +298,28 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a reader has kept an old snapshot for PINNED_S, so that all readers should be listed."""
+        """Whether an old snapshot is at least PINNED_S old, so that all readers should be listed."""
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
-        """Add all current holders of read locks. (`add`, for a sample, gets only one holder of each lock.)"""
+        """Add all present holders of read locks; a sample contains only one holder of each lock."""
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
                 slots[lock.slot].who.setdefault(self._place_of(lock.pid))
 
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
-        """Add the current size of the WAL in bytes, and whether a dead writer has left its journal."""
+        """Add the current size of the WAL, and whether a dead writer has left its journal."""
         self._totals.wal_bytes = max(self._totals.wal_bytes, wal_bytes)
         self._totals.wal_bytes_now = wal_bytes
         self._totals.hot_journal = hot_journal
 
     def add_names(self, links: int, is_mount: bool) -> None:
-        """Add the number of hard links of the database file, and whether the file is a mount point."""
+        """Add the number of hard links of the file, and whether the file is a mount point."""
         self._totals.links, self._totals.is_mount = max(self._totals.links, links), is_mount
 
     def add_openers(self, openers: Openers) -> None:
-        """Add a list of the processes that have the database file open now."""
+        """Add the processes that have the database file open now."""
         totals = self._totals
         totals.openers = max(totals.openers or 0, len(openers.seen))
         totals.hidden = max(totals.hidden, openers.hidden)
@@ -332,14 +329,14 @@ class WatchTally:
                 self._other_wals[place] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank` with the result of the samples so far. The keys here are indexes in `processes`."""
+        """Return `blank` with the result so far. `processes` are listed by their index in the samples."""
         locks: dict[int, dict[str, Holds]] = {}
         for (place, name), runs in self._runs.items():
             if place >= 0:
                 locks.setdefault(place, {})[name] = Holds(*runs.figures)
         for place, count in self._reading.items():
             locks.setdefault(place, {})[READ] = Holds(count)
-        # Sort the processes by samples with the write lock, and adapt all fields that are indexes.
+        # Sort the processes by samples with the write lock, and convert all indices accordingly.
         described = [
             replace(item, locks=locks.get(place, {}), **self._other_wal(place))
             for place, item in enumerate(processes)
@@ -373,7 +370,7 @@ class WatchTally:
         )
 
     def _other_wal(self, place: int) -> dict[str, Any]:
-        """Return the fields `wal`, `name` and `writes` of a Process; empty for a user of the watched WAL."""
+        """Return the fields of a Process that uses a different WAL; empty for the watched WAL."""
         if place not in self._other_wals:
             return {}
         first, last = self._other_wals[place]
@@ -397,14 +394,14 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the last frame that a reader can see; 0 for the first slot, whose readers see no frame."""
+    """Return the last frame that a reader sees; 0 in the first slot, for the database file alone."""
     return index.marks[lock.slot] if lock.slot else 0
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began. No checkpoint can copy such frames.
+    """Return whether frames were committed after a reader began. No checkpoint can copy them.
 
-    A new reader takes the newest read mark. So a reader with an older mark began earlier.
+    New readers take the newest read mark, so a reader with an older mark began earlier.
     """
     return mark_of(lock, index) < index.frames and (lock.slot > 0 or index.checkpointed < index.frames)
 
