@@ -259,7 +259,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and this line or None."""
+        r"""Return the commands before the next \elif, \else or \endif of this level, and that line."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
