@@ -1,4 +1,4 @@
-"""SQLite's result codes that a stress test distinguishes, with names and advice. Also: versions with a bug.
+"""SQLite's result codes, with names and remedies, and the versions with the WAL-reset bug.
 
 The low 8 bits of an extended result code are its primary code. Source: https://www.sqlite.org/rescode.html
 """
@@ -34,7 +34,7 @@ IOERR_DATA = 8202
 IOERR_CORRUPTFS = 8458
 
 LIMIT_VARIABLE_NUMBER = 9
-"""Id of the limit on a statement's parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
+"""ID of SQLite's limit on parameters (https://www.sqlite.org/c3ref/c_limit_attached.html)."""
 
 NAMES: Mapping[int, str] = {
     ERROR: "SQLITE_ERROR",
@@ -105,7 +105,7 @@ NAMES: Mapping[int, str] = {
     MISUSE: "SQLITE_MISUSE",
     NOTADB: "SQLITE_NOTADB",
 }
-"""Names of primary and extended result codes, by number."""
+"""Names of result codes, primary and extended."""
 _ADVICE = {
     PERM: "choose a writable --dir",
     NOMEM: "close other programs, or lower --concurrency",
@@ -116,7 +116,7 @@ _ADVICE = {
 }
 """Remedies, by primary result code."""
 _MEMORY_CODES = (IOERR_NOMEM, IOERR_SHMMAP)
-"""Extended codes of an I/O error that mean a lack of memory."""
+"""Extended codes of an I/O error caused by a lack of memory."""
 _DATA_CODES = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 """Extended codes of an I/O error that may mean wrong data."""
 
@@ -127,28 +127,28 @@ def is_busy(code: int | None) -> bool:
 
 
 def is_damage(code: int | None) -> bool:
-    """Return whether a result code means a damaged database file; False for None."""
+    """Return whether a result code means a damaged file; False for None."""
     return code is not None and code & 0xFF in (CORRUPT, NOTADB)
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means a missing resource or permission, rather than wrong data."""
+    """Return whether a result code means a missing resource or permission, not wrong data."""
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
 def advice(code: int) -> str | None:
-    """Return the remedy if a result code means a missing resource or permission (`is_lack`), else None."""
+    """Return the remedy for a missing resource or permission; None for other result codes."""
     return _ADVICE[NOMEM if code in _MEMORY_CODES else code & 0xFF] if is_lack(code) else None
 
 
 def explained(code: int, text: str) -> str:
-    """Return the name of a result code, SQLite's message `text`, and the remedy if there is one."""
+    """Return a result code's name, SQLite's message, and the remedy if there is one."""
     remedy = f" ({advice(code)})" if is_lack(code) else ""
     return f"{name(code)}: {text}".removesuffix(": ") + remedy
 
 
 def name(code: int) -> str:
-    """Return the name of a result code; for other extended codes, the primary code's name and the number."""
+    """Return a result code's name, such as "SQLITE_BUSY"; for unknown codes, with the number."""
     if code in NAMES:
         return NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")
@@ -156,7 +156,7 @@ def name(code: int) -> str:
 
 
 def has_wal_reset_bug(version: str) -> bool:
-    """Return whether this version of SQLite was released with the WAL-reset bug.
+    """Return whether a version of SQLite was released with the WAL-reset bug.
 
     Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except for 3.44.6 and 3.50.7.
     """
