@@ -25,8 +25,8 @@ T = TypeVar("T")
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return an instance of a dataclass of options. Fields without a value keep their defaults.
 
-    `values` has parsed values by name of the option, `known` further values by name of the field. A field
-    without value and default becomes None, and the experiment sets it later.
+    `values` are by name of the option, `known` are further values by name of the field. A field without value
+    and default becomes None, and the experiment sets it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}

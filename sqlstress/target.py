@@ -1,9 +1,9 @@
 """Registry of drivers and their properties.
 
 A target stores the data of a case, such as SQLite or PostgreSQL. A driver is a way to use a target from
-Python, such as sqlite3 or apsw. The code of a target is a package in `sqlstress.targets`, or a separate
-package that registers its driver with an entry point. Other modules name no driver and no target, except for
-modules that require SQLite.
+Python, such as sqlite3 or apsw. A target's code is a package in `sqlstress.targets`, or a separate package
+that registers its driver with an entry point. Only modules that require SQLite name a driver or target
+elsewhere.
 """
 
 from __future__ import annotations

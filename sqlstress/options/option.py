@@ -84,8 +84,8 @@ def option(
     """Return a dataclass field that is an option, with the parsed default.
 
     `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
-    field has no default, because all code that makes a case sets the field. `unsaid` is the value that a
-    report without the field means, if this is not the option's default.
+    field has no default, because all code that makes a case sets it. `unsaid` is the value of the field in a
+    report without it, if not the default.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:

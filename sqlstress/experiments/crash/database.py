@@ -1,6 +1,6 @@
 """Database of a crash test in the parent process: creation, and examination after a crash.
 
-The bounds of a writer are the least and the largest number of its transactions that the files may have.
+A writer's bounds are the least and the largest number of its transactions that the files may have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks after a crash: acknowledged transactions against the contents of the files.
 
-A record is a group of rows that a transaction writes; the table log has a row for each transaction. The
-bounds of a writer are the least and the largest number of its transactions that the files may have.
+A record is a group of rows written by one transaction; the table log has a row per transaction. A writer's
+bounds are the least and the largest number of its transactions that the files may have.
 """
 
 from __future__ import annotations

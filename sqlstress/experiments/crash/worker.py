@@ -1,7 +1,7 @@
 """Writer process of a crash test, which runs until it is killed.
 
 A record is a group of rows that lie far apart in the table record. A transaction writes all rows of a record,
-and adds an entry (a row) to the table log. So the log has all transactions in the order of their commits.
+and adds an entry (a row) to the table log, which is in the order of commits.
 """
 
 from __future__ import annotations

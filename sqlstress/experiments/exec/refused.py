@@ -102,8 +102,8 @@ def refused(group: Group) -> Iterator[Finding]:
 def _failure_time(group: Group, printed: int) -> FailureTime | None:
     """Return the time until commands failed; None if it is not the time of a single statement.
 
-    `printed` is the number of refused locks that the commands printed. A command that prints several, or ends
-    well after some, has repeated its work: only a short time is a limit for each statement.
+    `printed` is the number of refused locks in the output. A command that prints several, or ends well after
+    some, has repeated its work, so only a short time limits the time of each statement.
     """
     time = failure_time_of(failures_of(group.runs), None)
     if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:

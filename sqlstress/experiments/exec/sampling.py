@@ -34,9 +34,9 @@ EVERY_S = 0.02
 WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
 """Indices of the numbers that a trial's workers share.
 
-Four flags: an operation has succeeded; a command had the original of the copy open; a command had the trial's
-database open; two commands had it open at the same time. From FIRST_PID on, a process ID by worker: of the
-command that had the database open in the last sample, else 0.
+Four flags: an operation succeeded; a command had the original of the copy open; a command had the trial's
+database open; two commands had it open at once. From FIRST_PID on, a number per worker: the ID of the command
+if it had the database open in the last sample, else 0.
 """
 
 
@@ -281,8 +281,8 @@ class LockSigns:
 class DeletedWals:
     """Processes that use a deleted WAL.
 
-    SQLite deletes a WAL only when no process has a lock on the database. So if such a process still has its
-    lock, a command or another program has deleted the WAL.
+    SQLite deletes a WAL only when no process has a lock on the database. If such a process still has its
+    lock, another program has deleted the WAL.
     """
 
     def __init__(self, database: str) -> None:

@@ -258,11 +258,11 @@ def is_deleted(sighting: Sighting, name: str) -> bool:
 def touches(
     seen: Sequence[Sighting], text: CommandText, file: str, *, is_shared: bool, is_moved: bool
 ) -> Iterator[Sighting]:
-    """Yield the programs that copied the database `file` in use, or moved it, with their places in scripts.
+    """Yield the programs that copied the database `file` in use, or moved it, with places in scripts.
 
-    `seen` are programs that had the file open. `is_shared` is whether two commands had it open at the same
-    time, `is_moved` whether it was moved or deleted. A program that is only named in the text needs one of
-    these two signs, because it may run while the file is not in use.
+    `seen` are programs that had the file open. `is_shared` is whether two commands had it open at once,
+    `is_moved` whether it was moved or deleted. A program only named in the text needs one of these signs,
+    because it may run while the file is not in use.
     """
     named = text.touches()
     programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
@@ -303,8 +303,8 @@ def end_marked(name: str, value: str) -> int:
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
     """Yield the observations; signs of two SQLite libraries name the libraries, not all program files.
 
-    Omit processes that opened the file twice with one library. If a process used two libraries, omit
-    processes without a lock, because that explains the lost locks.
+    Omit processes that opened the file twice with one library. Omit processes without a lock if two libraries
+    in one process explain the lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:

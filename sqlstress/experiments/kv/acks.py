@@ -1,8 +1,7 @@
 """Acknowledgements (records of completed writes) in shared memory, so that a killed worker's writes count.
 
-Each worker process has its own part of the memory, an area. Each chunk is a batch of operations that the
-timed loop runs without other work in between. Each slot records the last write to one key. An area has these
-parts, in 64-bit words:
+Each worker has its own part of the memory, an area. A chunk is a batch of operations that the timed loop runs
+without other work in between. A slot records the last write to one key. Parts of an area, in 64-bit words:
 
 - meta: number of operations in the current chunk, and sequence number of the chunk's first row
 - stamps: begin and end of each operation of the chunk; 0 means not done yet
@@ -13,10 +12,10 @@ parts, in 64-bit words:
 
 After a chunk, the worker copies the chunk's writes to their slots; after a worker's death, the parent does.
 If slots for all keys would take too much memory, only some keys, selected by a hash, have slots. The
-published script (`--preset classic`) draws keys from 2**31 numbers, so a slot there records one write instead
-of one key.
+published script (`--preset classic`) draws keys from 2**31 numbers, so its slots record a write each, not a
+key.
 
-In a closed loop an operation begins when the previous one ends. So the stamps' two arrays (begins, ends)
+In a closed loop an operation begins when the previous one ends. So the two arrays of stamps (begins, ends)
 overlap, shifted by a word: one write sets an end and the next begin.
 """
 
@@ -112,8 +111,8 @@ class AckArea:
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
         """Store the rows of the next batch of operations, before the batch begins.
 
-        `rows` has the slot of each row. `written` has 1 for each row that is written (which must have a
-        slot), else 0. The sequence numbers of the rows count from `first`.
+        `rows` has the slot of each row. `written` has 1 for a row that is written (and has a slot), else 0.
+        The rows' sequence numbers count from `first`.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -146,8 +145,7 @@ class AckArea:
     def settle_after_death(self) -> dict[int, int]:
         """Record the completed writes of a dead worker's last batch in the slots of their keys.
 
-        Return {sequence number: slot} for writes in progress at the death, which may or may not be in the
-        database.
+        Return {sequence number: slot} for writes in progress at the death, which the database may have.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)

@@ -56,8 +56,7 @@ class Timing:
 class IntervalValues:
     """Values over time, combined by interval: a sum (`fold=add`) or a maximum (`fold=max`).
 
-    From MOST intervals on, neighbouring intervals are merged in pairs. The sum or maximum of all values stays
-    exact.
+    Beyond MOST intervals, neighbours are merged in pairs. The overall sum or maximum stays exact.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
@@ -132,8 +131,8 @@ class CheckpointAnswers:
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
         """Add a checkpoint of file number `file` that took `took_ns` ns.
 
-        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL could not be read.
-        `at_ns` is the end of the checkpoint since the window's opening; None means outside the window.
+        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL is unreadable. `at_ns`
+        is the end of the checkpoint since the window's opening; None means outside the window.
 
         A checkpoint is stuck if it left frames and got no further than the previous one. Frames alone prove
         nothing: any short read makes a checkpoint leave frames.

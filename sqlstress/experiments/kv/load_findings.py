@@ -1,6 +1,6 @@
 """Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations.
 
-Groups hold the runs of one table. Runs are cases with all their trials, one per pass (repetition).
+A group is the runs of one table. A run is a case with all its trials, one per pass (repetition).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MIN_SUGGESTED_BUCKETS = 20
 MIN_KEPT_THROUGHPUT = 0.95
 """Minimum throughput with more files, relative to fewer files, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files above which no more are suggested: each process connects to every file."""
+"""Number of files from which on no more are suggested: each process connects to every file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -96,8 +96,7 @@ def waiting(group: Group) -> Iterator[Finding]:
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
     """Return a remedy for starvation; None if the write lock is not shown to be the cause.
 
-    The write lock is the cause if some processes did far more operations than others, or if waits for the
-    lock took a large share of the time recorded by --where.
+    Signs of the lock are very unequal numbers of operations, or a large share of lock waits in --where.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -109,10 +108,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process, in ns; None if not comparable.
+    """Return the largest p99 of a kind of operation in any process, in ns; None if not needed.
 
-    None if the processes did about equally many operations, if the numbers are unknown, or with --rate.
-    Otherwise the few processes that got the lock dominate the p99 of all operations.
+    The overall p99 is enough if the processes did about equally many operations, or with --rate. Otherwise
+    the few processes that got the lock dominate it.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -212,9 +211,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding on long waits for each case that was also measured in a longer window.
 
-    Omit cases whose usual windows already show a wait beyond the usual busy timeout. SQLite has no queue for
-    its lock: a process that has waited longer than the timeout probably waits until the longer window ends,
-    too.
+    Omit cases whose usual windows already show a wait beyond the usual busy timeout: SQLite has no queue for
+    its lock, so the process would probably wait for the whole longer window, too.
     """
     for run in group.runs:
         trial = run.longer
@@ -440,8 +438,8 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 def _is_crowded(run: Run) -> bool:
     """Return whether processes mostly wait for a processor because there are too many of them.
 
-    False if other programs were busy, which may be the cause, and with --rate, where the load does not depend
-    on the number of processes.
+    False if other programs, which may be the cause, were busy, and with --rate, where the load does not
+    depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False

@@ -1,8 +1,8 @@
 """Worker's part of the key-value load if the timed loop runs in C.
 
-The C loop gets a plan (a dictionary of parameters), draws the same operations as the Python loop, and
-acknowledges writes in the shared memory of `acks`. Each value read is checked against the worker's own last
-write, and one in 256 against the last write of the worker that wrote the value.
+The C loop gets a plan (a dictionary of parameters), draws the Python loop's operations, and acknowledges
+writes in the shared memory of `acks`. Each value read is compared with the worker's own last write, and one
+in 256 with the last write of the worker that wrote the value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parent process's part of the key-value load: rows before the load (preload), verification.
 
-Keys are numbered. A slot is the record of the last write to one key. A stamp is the worker and the sequence
-number of a write, which are stored in the written value.
+Keys are numbered. A slot records the last write to one key. A stamp, part of each written value, is the
+writing worker and the write's sequence number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """Row of the database: key as text, slot of the key's last write, stamp (writer) of its value.
 
-The slot is None if the last write is not recorded. The stamp is None if sqlstress did not make the value.
+The slot is None if last writes to the key are not recorded, the stamp if sqlstress did not make the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
@@ -164,8 +164,8 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check, or None if the rows must be checked in Python: if C is not used
-        or found a problem, or if a worker died. Python must first record a dead worker's writes.
+        The function returns the passed check, or None if the rows must be checked in Python: C is not used or
+        found a problem, or a worker died, whose writes Python must record first.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -351,9 +351,9 @@ Column = Sequence[int] | Mapping[int, int]
 class ReadHistory:
     """Acknowledged writes, by worker (index 0 is worker 1) and slot. Times are in ns of one clock.
 
-    A stored value must be from a worker's last acknowledged write to the key, and no other acknowledged write
-    may have begun after the end of this write. Of overlapping writes, any may be the last. A write in
-    progress when its worker died may be stored, but must not replace a write that began after the death.
+    A stored value must be a worker's last acknowledged write to the key, and no acknowledged write may have
+    begun after its end. Of overlapping writes, any may be the last. A write in progress when its worker died
+    may be stored, but must not replace a write that began after the death.
     """
 
     sequences: Sequence[Column]

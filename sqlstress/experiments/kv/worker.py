@@ -1,8 +1,7 @@
 """Worker's part of the key-value workload: random gets and replaces, prepared in chunks.
 
 A chunk is a batch of operations that the timed loop runs without other work in between. Built-in functions
-draw keys, choose kinds and check values for a whole chunk at once. A stamp identifies the write that made a
-value.
+draw keys, choose kinds and check values for a whole chunk at once. A stamp identifies the write of a value.
 """
 
 from __future__ import annotations
@@ -217,8 +216,7 @@ class KeyValueSource:
     def _check_patience(self, kinds: bytearray) -> None:
         """Raise EnvironmentFailure if lock waits add up to PATIENCE_S without a write in between.
 
-        Each failure counts as a whole busy timeout. Without the check, a fixed number of operations might
-        never end.
+        Each failure counts as a whole busy timeout. A fixed number of operations might otherwise never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)

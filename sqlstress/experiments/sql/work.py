@@ -1,6 +1,6 @@
 """Parent process's part of `sql`: built-in tables, checks of statements and of the ledger.
 
-The ledger is a table of sqlstress: each transaction that writes adds a row, which proves its commit.
+The ledger is our table with a row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def check_ledger(
 ) -> Check:
     """Check that the ledger has exactly the acknowledged commits, and return the check.
 
-    Commits are numbered from 1 for each worker. A dead worker may have one more commit. `found` has (number
-    of rows, least number, largest number) by worker. `acknowledged` and `dead` begin with worker 1.
+    A dead worker may have one more commit. `found` has (number of rows, least number, largest number) by
+    worker; commits are numbered from 1. `acknowledged` and `dead` begin with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -1,7 +1,7 @@
 """Worker's part of the experiment `sql`: runs scripts, drawn by weight, as transactions.
 
-A step is a function of the variables that runs one command of a script. The ledger is our own table: each
-transaction that writes adds a numbered row, which proves its commit.
+A step is a function of the variables that runs one command of a script. The ledger is our table with a
+numbered row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations

@@ -132,10 +132,9 @@ class Process:
     gone: bool = False
     """Whether the process ended before the end of the watch."""
     wal: str = ""
-    """Kind of a WAL that is not the WAL of the watched path; empty for the watched WAL.
+    """Kind of a WAL other than the WAL of the watched path; empty for the watched WAL.
 
-    "deleted": the file of the WAL is gone. "other": the database was opened under another name, with another
-    WAL.
+    "deleted": the WAL file is gone. "other": the database was opened by another name, with another WAL.
     """
     name: str = ""
     """Path by which the process opened the database; empty if `wal` is empty."""

@@ -1,7 +1,7 @@
 """Computation of a watch's result from its samples.
 
 A place is an index in the list of processes. A hold is a time during which every sample saw a process with a
-lock. A read mark is the last frame of the WAL that a reader sees. The wal-index has several slots, each with
+lock. A read mark is the last frame of the WAL that a reader sees; the wal-index has several slots, each with
 a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting again.
 """
 
