@@ -62,7 +62,7 @@ def error_message(error: BaseException) -> str:
 
 
 def plainly(error: BaseException) -> str:
-    """Return an error as text: its message, preceded by the class unless it is our own.
+    """Return an error as text: message, preceded by the class unless it is a SqlstressError.
 
     A MemoryError becomes "out of memory".
     """

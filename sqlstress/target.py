@@ -45,7 +45,7 @@ class DriverInfo(NamedTuple):
     everywhere: bool = True
     """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data. If not, it shows the highest rate of sqlstress itself."""
+    """Whether the driver stores data. The driver dry does not, to measure sqlstress itself."""
     keyvalue: bool = False
     """Whether the key-value experiment can use the driver, even if `everywhere` is False."""
     scripts: bool = False

@@ -294,7 +294,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove the options for files and the display from `given`, and return them."""
+        """Remove the options for files and the display from `given`; return the removed options."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(

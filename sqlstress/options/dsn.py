@@ -27,7 +27,7 @@ _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. As a str, it has only the parts that may be shown."""
+    """Connection string. Its value as a str has only the parts that may be shown."""
 
     whole: str
     """Complete connection string, perhaps with a password."""

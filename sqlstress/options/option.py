@@ -19,7 +19,7 @@ REMOVED = {"busy": "--busy was removed in 0.2.0: only SQLite's busy handler wait
 """Error messages for options of earlier versions, by name of the option."""
 
 _KEY = "option"
-"""Key in a dataclass field's metadata for its Option."""
+"""Key of the `Option` in a dataclass field's metadata."""
 
 
 ONE, MANY, REST = "one", "many", "rest"

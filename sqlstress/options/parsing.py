@@ -137,7 +137,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of one of these names, in lower or upper case."""
+    """Return a parser of one of these names. Capital letters are accepted."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:

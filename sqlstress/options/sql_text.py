@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
     pattern: re.Pattern[str]
     """Pattern of any token. The matching group's name is the kind of the token."""
     quotes: str
-    """Characters that open a quoted text. A token of kind "other" with one of them never ends."""
+    """Characters that open quoted text. A token of kind "other" with such a character is not closed."""
     body: re.Pattern[str]
     """Pattern of the beginning of a statement with semicolons before END, such as CREATE TRIGGER."""
 

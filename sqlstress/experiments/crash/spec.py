@@ -109,7 +109,7 @@ class Kills:
 
     @property
     def torn_count(self) -> int:
-        """Number of records (groups of rows) not as their last transaction wrote them."""
+        """Number of records (groups of rows) with a row not from their last transaction."""
         return self._problems(WHOLE)
 
     def _problems(self, name: str) -> int:

@@ -62,7 +62,7 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have more than `than` transactions acknowledged; return whether they do.
+        """Wait for more than `than` acknowledged transactions of living writers; return success.
 
         The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
@@ -171,7 +171,7 @@ class KillRound:
         self._victims.let_write(self._plan.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Set `fallen` to the reason why a writer ended by itself, or to `otherwise`; return it."""
+        """Set and return `fallen`: the reason why a writer ended by itself, or `otherwise`."""
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
@@ -215,7 +215,7 @@ class KillRound:
 LONGEST_S = 0.1
 """Latest time of a kill, in seconds after the first acknowledgement."""
 OPENING_SHARE = 0.25
-"""Share of the rounds that kill writers soon after they begin to open files."""
+"""Share of the rounds that kill writers while they open the files."""
 OPENING_S = 0.02
 """Latest time of a kill during opening, in seconds. Recovery takes milliseconds."""
 ALONE_SHARE = 0.35
@@ -347,7 +347,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of `kills` plus `verdicts` of its last round, named in counter-examples."""
+    """Return the verdict of `kills` with `verdicts` of the last round added."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

@@ -103,7 +103,7 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Steps of a writer. All writers open the files at once; the first to do so recovers them."""
+    """Steps of a writer. All writers open the files at once; the first writer recovers them."""
 
     kinds = ("transaction",)
 

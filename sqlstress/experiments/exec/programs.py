@@ -126,7 +126,7 @@ class CommandStarter(WatchedProgram):
 LONGEST_ANSWER = 4096
 """Maximum length of a program's answer, in bytes."""
 PATIENCE_S = 2.0
-"""Time in which a program must exit after its input or output has ended, in seconds."""
+"""Time for a program to exit after its input or output has ended, in seconds."""
 
 
 class Dialogue(WatchedProgram):

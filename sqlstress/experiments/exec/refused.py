@@ -20,12 +20,12 @@ from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, name
 from sqlstress.user_work import COPIED, DAMAGE_CODES, DELETED, LOST_LOCKS, MOVED, MOVED_CODES, NO_LOCKS
 
 MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
-"""Maximum numbers of explained errors, of causes of an error, and of characters of these causes."""
+"""Maximum numbers of explained errors, causes per error, and characters of one error's causes."""
 NO_TIMEOUT, READ_BEFORE_WRITE = "no-timeout", "read-before-write"
 USUAL = NO_TIMEOUT, READ_BEFORE_WRITE, "held-longer"
 """Names of the usual causes of SQLITE_BUSY if only output is known, the likeliest first."""
 WAITED_NS = 1e9
-"""Median time of failed commands, in ns, from which they have probably waited for a busy timeout."""
+"""Median time of failed commands, in ns, from which a wait for a busy timeout is probable."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
 """Messages of SQLite that other libraries also write."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
@@ -248,7 +248,7 @@ def errors_after(group: Group, kind: str) -> tuple[str, ...]:
 
 
 def _touch_before(group: Group, code: int) -> str:
-    """Return MOVED or COPIED if the error follows from such a use of the database; else empty."""
+    """Return MOVED or COPIED if a move or copy of the database in use explains the error; else empty."""
     seen = {sighting.what for sighting in sightings(group, TOUCHED)}
     kinds = (kind for kind, codes in CONSEQUENCES.items() if kind in seen and code & 0xFF in codes)
     return next(kinds, "")

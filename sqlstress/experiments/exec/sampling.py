@@ -46,7 +46,7 @@ class OpenFileSampler:
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
-    """Signs in the samples. These attributes are not set without samples (no file, or no /proc)."""
+    """Collectors of signs of faults; not set without samples (no database file, or no /proc)."""
 
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
@@ -122,7 +122,7 @@ class OpenFileSampler:
 
 
 def family(pid: int) -> dict[int, int]:
-    """Return {process: parent} for a process, whose parent is 0, and its descendants."""
+    """Return {process ID: parent's ID} for a process (with parent 0) and all descendants."""
     parents, unread = {pid: 0}, [pid]
     for process in unread:  # The list grows during the loop.
         with suppress(OSError):
@@ -224,7 +224,7 @@ class LockSigns:
             self._lockless.add(pid)
 
     def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
-        """Record whether a process with an open rollback journal, a writer, has the lock that it needs.
+        """Record whether a process with an open rollback journal holds a lock, as a writer must.
 
         A VFS with lock files or folders (unix-dotfile) has no locks of the system.
         """

@@ -51,7 +51,7 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label of sqlstress as a holder of the write lock (taken briefly by the last connection to close)."""
+"""Label of sqlstress as a holder of the write lock, which its last connection takes to close."""
 MAX_TOUCHES = 3
 """Maximum number of shown programs that copy or move the database."""
 MOST_KINDS = 5

@@ -182,7 +182,7 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield processes with a deleted WAL that the workers missed, because they left their group.
+        """Yield processes with a deleted WAL that left their group, so that no worker saw them.
 
         `sightings` are the observations of the workers.
         """
@@ -401,7 +401,7 @@ class Original:
 
     @property
     def copy_is_unread(self) -> bool:
-        """Whether no program has read the copy, which opening it does; False if unknown."""
+        """Whether no program has opened, and so read, the copy; False if unknown."""
         with suppress(OSError):
             return self._read_ns == self._copy.stat().st_atime_ns
         return False

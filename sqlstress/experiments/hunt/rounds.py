@@ -35,7 +35,7 @@ from sqlstress.targets.sqlite import shim
 CROWDS = 0.5
 """Share of the rounds with many checkpoints and few readers."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""Longest pause if pauses are rare, and if they are frequent, in seconds."""
+"""Longest pause of a process with rare pauses, and with frequent pauses, in seconds."""
 SHORTEST_NS = 1000
 """Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {
@@ -170,7 +170,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller variants of a round, those that leave out most first."""
+    """Yield smaller variants of a round, the largest reductions first."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -247,11 +247,11 @@ class OwnRounds:
         self._base, self._hunting = base, hunting
 
     def draw(self, number: int) -> Drawn:
-        """Return round `number`, which is always the same."""
+        """Return round `number`; equal numbers give equal rounds."""
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, drawn: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round, those that leave out most first."""
+        """Yield smaller variants of a round, the largest reductions first."""
         return map(Drawn, smaller(drawn.case))
 
     def command(self, drawn: Drawn) -> tuple[str, ...]:

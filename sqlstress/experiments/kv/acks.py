@@ -139,7 +139,7 @@ class AckArea:
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the current batch as done: the slots have all its writes."""
+        """Mark the current batch of operations as completely recorded."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:

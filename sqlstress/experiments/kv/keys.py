@@ -145,7 +145,7 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a number coprime to `count`: its multiples modulo `count` reach every number once."""
+    """Return a number coprime to `count`, whose multiples modulo `count` are a permutation."""
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2

@@ -35,7 +35,7 @@ MIN_JUDGED_WINDOW_S = 1.0
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window, in seconds, that certainly shows a wait for a usual busy timeout."""
 NO_SIGN_FACTOR = 10
-"""Factor by which waits must be shorter than the usual busy timeout to count as no sign of long waits."""
+"""Minimum ratio of the usual busy timeout to the longest wait, to report no sign of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20

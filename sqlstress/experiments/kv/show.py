@@ -133,7 +133,7 @@ WORST_MARK = "*"
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the legend of the percentile columns, which explains WORST_MARK if it occurs."""
+    """Return the legend of the percentile columns, including WORST_MARK if a cell has the mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"

@@ -1,4 +1,4 @@
-"""Options of key-value cases, and the part of a case that they set."""
+"""Options of key-value cases, and the case fields that they set."""
 
 from __future__ import annotations
 

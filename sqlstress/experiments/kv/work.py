@@ -363,7 +363,7 @@ class ReadHistory:
     latest: Column
     """Latest begin of any worker's acknowledged write, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write in progress when its worker died. The database may have it or not."""
+    """Slot of each write in progress at its worker's death, which the database may have or not."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker had certainly ended, by worker."""
 

@@ -63,7 +63,7 @@ class Branch(NamedTuple):
 
 
 class If(NamedTuple):
-    r"""An \if with its branches. The last branch is always taken if no earlier one is."""
+    r"""An \if with its branches. The last branch is unconditional."""
 
     branches: tuple[Branch, ...]
 

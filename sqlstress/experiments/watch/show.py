@@ -66,7 +66,7 @@ WORTH_TELLING = 0.01
 """Minimum share, 0 to 1, of time with a lock for a finding to mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum seconds of a reported read transaction that keeps the WAL growing, and of a reported checkpoint."""
+"""Minimum seconds for a finding on a reader that keeps the WAL growing, and on a checkpoint."""
 IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
 """Limits for a process that waits, or computes, during a long hold of the write lock.
 
@@ -74,9 +74,9 @@ IDLE_SHARE: maximum share of a processor, and of readings in a wait for the disk
 a processor. LITTLE_BYTES: maximum size of the data written to disks, for both.
 """
 TOGETHER = 0.8
-"""Minimum duration of a write lock, relative to a simultaneous checkpoint, that is due to the checkpoint."""
+"""Minimum ratio of a hold of the write lock to a simultaneous checkpoint to blame the checkpoint."""
 MOST_OF_GAPLESS = 0.9
-"""Minimum length of a single hold, relative to the longest time without a gap, that explains the latter."""
+"""Minimum ratio of a single hold to the longest time without a gap to explain that time."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples of a checkpoint waiting for a reader, to name the reader."""
 MIN_STEPS = 5
@@ -201,7 +201,7 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def _grew_in_steps(watch: Watch) -> bool:
-    """Return whether commits grew the WAL although it was long enough for an automatic checkpoint."""
+    """Return whether commits grew the WAL beyond the length that starts an automatic checkpoint."""
     return len({frames for frames in watch.course.frames if frames > AUTOCHECKPOINT}) >= MIN_STEPS
 
 
@@ -301,7 +301,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on a process's activity in its longest write lock; empty if no cause is clear."""
+    """Return facts on a process's activity during its longest write lock; empty if unclear."""
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
         return {}
@@ -316,7 +316,7 @@ def _activity(process: Process) -> dict[str, Any]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return names of readers for which most samples of `holder`'s checkpoint saw it waiting."""
+    """Return the names of readers for which `holder`'s checkpoint waited in most of its samples."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))

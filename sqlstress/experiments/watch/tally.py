@@ -41,7 +41,7 @@ from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
-"""Age of an old snapshot, in seconds, from which its reader is reported for keeping the WAL growing."""
+"""Minimum age of an old snapshot, in seconds, to report its reader."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
 """Longest sleep of a waiting writer, in seconds. The writer may miss shorter gaps between holds."""
@@ -53,7 +53,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark (last frame that a reader sees) before the end of the WAL, and its readers."""
+    """Old snapshot of the WAL (a read mark before the last frame), with its readers."""
 
     since_s: float
     last_s: float
@@ -78,7 +78,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process number `place` had the lock, in its hold number `hold`."""
+        """Add a sample in which process `place` holds the lock; `hold` counts the process's holds."""
         now_s = sample.answered_s
         if place != self.place:
             self._hold_since_s = self.since_s = now_s
@@ -399,7 +399,7 @@ def mark_of(lock: Lock, index: WalIndex) -> int:
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began. No checkpoint can copy them.
+    """Return whether a reader has an old snapshot, so that checkpoints cannot copy newer frames.
 
     New readers take the newest read mark, so a reader with an older mark began earlier.
     """
