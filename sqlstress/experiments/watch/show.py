@@ -96,9 +96,13 @@ def holds(process: Process, lock: str) -> Holds:
     return process.locks.get(lock, Holds())
 
 
-def process_at(watch: Watch, place: int | None) -> Process:
-    """Return the process at index `place`; an empty Process if there is none there."""
-    return watch.processes[place] if place is not None and 0 <= place < len(watch.processes) else _NO_PROCESS
+def process_at(watch: Watch, position: int | None) -> Process:
+    """Return the process at index `position`; an empty Process if there is none there."""
+    return (
+        watch.processes[position]
+        if position is not None and 0 <= position < len(watch.processes)
+        else _NO_PROCESS
+    )
 
 
 def called(process: Process) -> str:
@@ -264,7 +268,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 def _writers(watch: Watch) -> Iterator[Finding]:
     """Yield findings, with remedies, on processes that block other writers."""
-    for place, process in enumerate(watch.processes):
+    for position, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
         exclusive_holds = holds(process, EXCLUSIVE)
@@ -280,7 +284,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
                 process=process_name(process),
                 longest_ns=holds(process, CHECKPOINT).longest_s * NS_PER_S,
                 share=held_share,
-                readers=_readers_that_block(watch, place) or None,
+                readers=_readers_that_block(watch, position) or None,
             )
         elif write_holds.longest_s >= MIN_LONG_HOLD_S:
             longest_ns = write_holds.longest_s * NS_PER_S
@@ -517,8 +521,8 @@ def process_table(watch: Watch) -> Table:
     """Return the table of processes, by time with the write lock in descending order."""
     pins: dict[int, float] = {}
     for pin in watch.pins:
-        for place in pin.processes:
-            pins[place] = max(pin.seconds, pins.get(place, 0.0))
+        for position in pin.processes:
+            pins[position] = max(pin.seconds, pins.get(position, 0.0))
     rows = list(enumerate(watch.processes[:MOST_ROWS]))
 
     def percentage(lock: str, meaning: str = "", leaves: int | None = None) -> Column[tuple[int, Process]]:
@@ -603,9 +607,9 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
 
 def _held_view(watch: Watch) -> View:
     lines: list[tuple[str, Sequence[float]]] = []
-    for place, held in watch.course.held.items():
-        process = process_at(watch, int(place) if place.isdecimal() else None)
-        label = name(f"{process.pid} {called(process)}" if place.isdecimal() else place)
+    for position, held in watch.course.held.items():
+        process = process_at(watch, int(position) if position.isdecimal() else None)
+        label = name(f"{process.pid} {called(process)}" if position.isdecimal() else position)
         parts = [
             100 * share(count, samples) for count, samples in zip(held, watch.course.samples, strict=False)
         ]
@@ -623,7 +627,7 @@ def _view_over_time(
 ) -> View:
     """Return a plot over time. `lines` are (name, value per step); `value` is the format on hover."""
     course, data = watch.course, list[Plain]()
-    times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
+    times = [round((position + 0.5) * course.step_s, 3) for position in range(len(course.samples))]
     for number, (name_of_line, values) in enumerate(lines):
         if any(values):
             hover = f"{name_of_line}, %{{x:.1f}} s: {value}"

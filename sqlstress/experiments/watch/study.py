@@ -41,7 +41,7 @@ MOST_WORDS, LONGEST = 50, 300
 
 
 class _Entry(NamedTuple):
-    place: int
+    position: int
     process: psutil.Process | None
 
 
@@ -58,12 +58,12 @@ class Names:
         self._by_pid: dict[int, _Entry] = {}
         self._gone: set[int] = set()
 
-    def place(self, pid: int) -> int:
+    def position(self, pid: int) -> int:
         """Return the index of a process in `found`; OTHERS for processes beyond the first MOST."""
         entry = self._by_pid.get(pid)
         if entry is None:
             entry = self._by_pid[pid] = self._add(pid)
-        return entry.place
+        return entry.position
 
     def _add(self, pid: int) -> _Entry:
         if len(self.found) >= MOST:
@@ -79,14 +79,14 @@ class Names:
 
     def refresh(self) -> None:
         """Record which processes have ended since the last call."""
-        for pid, (place, process) in list(self._by_pid.items()):
+        for pid, (position, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
-                self._gone.add(place)
+                self._gone.add(position)
                 del self._by_pid[pid]
 
-    def is_gone(self, place: int) -> bool:
-        """Return whether the process at index `place` had ended at the last call of `refresh`."""
-        return place in self._gone
+    def is_gone(self, position: int) -> bool:
+        """Return whether the process at index `position` had ended at the last call of `refresh`."""
+        return position in self._gone
 
 
 def described(process: psutil.Process) -> Process:
@@ -177,15 +177,15 @@ class HoldUsages:
         self._states[usage.status] += 1
         self._keep(hold[0], at_s, usage)
 
-    def _keep(self, place: int, at_s: float, usage: Usage) -> None:
+    def _keep(self, position: int, at_s: float, usage: Usage) -> None:
         assert self._first is not None
         first_s, first = self._first
         seconds = at_s - first_s
-        if place in self.longest and seconds < self.longest[place].seconds:
+        if position in self.longest and seconds < self.longest[position].seconds:
             return
         is_known = usage.written_bytes is not None and first.written_bytes is not None
         written = (usage.written_bytes or 0) - (first.written_bytes or 0) if is_known else None
-        self.longest[place] = HoldUsage(
+        self.longest[position] = HoldUsage(
             seconds,
             usage.cpu_s - first.cpu_s,
             written,
@@ -247,7 +247,7 @@ class WatchStudy:
         """Open the database file without SQLite. Raises UsageError or EnvironmentFailure."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
-        self._tally = WatchTally(self._names.place)
+        self._tally = WatchTally(self._names.position)
         self._blank = Watch(str(path), asked)
         self._sqlite: dict[int, tuple[MappedSqlite, ...]] = {}
         """SQLite libraries by process ID."""
@@ -261,11 +261,11 @@ class WatchStudy:
         processes = [
             replace(
                 process,
-                gone=names.is_gone(place),
+                gone=names.is_gone(position),
                 sqlite=self._sqlite.get(process.pid, ()),
-                usage=self._usages.longest.get(place),
+                usage=self._usages.longest.get(position),
             )
-            for place, process in enumerate(names.found)
+            for position, process in enumerate(names.found)
         ]
         return self._tally.watch(replace(self._blank, others=names.others), processes)
 

@@ -1,8 +1,9 @@
 """Computation of a watch's result from its samples.
 
-A place is an index in the list of processes. A hold is a time during which every sample saw a process with a
-lock. A read mark is the last frame of the WAL that a reader sees; the wal-index has several slots, each with
-a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting again.
+A position is an index in the list of processes. A hold is a time during which every sample saw a process with
+a lock. A read mark is the last frame of the WAL that a reader sees; the wal-index has several slots, each
+with a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting
+again.
 """
 
 from __future__ import annotations
@@ -70,24 +71,24 @@ class _PinnedMark:
 class HoldChain:
     """Long holds of the write lock by one process, with gaps that waiting writers can miss."""
 
-    place: int | None = None
+    position: int | None = None
     since_s: float = 0.0
     last_s: float = 0.0
     is_held: bool = False
     _hold: int = 0
     _hold_since_s: float = 0.0
 
-    def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process `place` holds the lock; `hold` counts the process's holds."""
+    def add(self, sample: TimedSample, position: int, hold: int) -> None:
+        """Add a sample in which process `position` holds the lock; `hold` counts the process's holds."""
         now_s = sample.answered_s
-        if place != self.place:
+        if position != self.position:
             self._hold_since_s = self.since_s = now_s
         elif hold != self._hold:
             is_long = self.last_s - self._hold_since_s >= JOINED_S
             if not (is_long and now_s - self.last_s <= JOINED_S):
                 self.since_s = now_s
             self._hold_since_s = now_s
-        self.place, self._hold, self.is_held = place, hold, True
+        self.position, self._hold, self.is_held = position, hold, True
         self.last_s = max(sample.asked_s, self._hold_since_s)
 
 
@@ -133,9 +134,9 @@ class _Step:
 class WatchTally:
     """Result of a watch so far."""
 
-    def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the index of a process from its process ID."""
-        self._place_of = place_of
+    def __init__(self, position_of: Callable[[int], int]) -> None:
+        """`position_of` returns the index of a process from its process ID."""
+        self._position_of = position_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
         """Holds by (index of the process, name of the lock)."""
@@ -167,13 +168,15 @@ class WatchTally:
         """
         chain = self._chain
         return (
-            (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
+            (chain.position, chain.last_s - chain.since_s)
+            if chain.is_held and chain.position is not None
+            else None
         )
 
     @property
     def hold(self) -> tuple[int, int] | None:
         """(Index of the process with the write lock, number of its hold); None if the lock is free."""
-        writers = [place for place, name in self._held if name == WRITE]
+        writers = [position for position, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
     @property
@@ -196,7 +199,7 @@ class WatchTally:
         totals.longest_gap_s = max(totals.longest_gap_s, at_s - self._before_s)
         totals.journal = _JOURNALS.get(look.state, totals.journal)
         self._compare_with_last(at_s, look)
-        held = {(self._place_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
+        held = {(self._position_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
         for owner in self._held - held:
             self._runs[owner].free(sample)
         for key in held:
@@ -209,7 +212,7 @@ class WatchTally:
         else:
             self._any_process.free(sample)
             self._chain.is_held = False
-        self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
+        self._reading.update({self._position_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
             self._add_index(sample, look.wal)
         self._add_step(at_s, look, writers)
@@ -257,7 +260,7 @@ class WatchTally:
             )
             pinned.last_s = max(sample.asked_s, pinned.last_s)
             pinned.grew = max(pinned.grew, index.frames - pinned.frame)
-            pinned.who[self._place_of(lock.pid)] = None
+            pinned.who[self._position_of(lock.pid)] = None
             now[key] = pinned
         self._keep_pins(pinned for key, pinned in self._pinned.items() if key not in now)
         self._pinned = now
@@ -274,7 +277,7 @@ class WatchTally:
             for lock in look.locks
             if lock.name == READ and (is_behind(lock, index) or (is_copied and lock.slot))
         }
-        self._waits.update((self._place_of(holder), self._place_of(pid)) for pid in readers - {holder})
+        self._waits.update((self._position_of(holder), self._position_of(pid)) for pid in readers - {holder})
 
     def _keep_pins(self, ended: Iterable[_PinnedMark]) -> None:
         self._pins += [pinned.result(inf) for pinned in ended if pinned.last_s > pinned.since_s]
@@ -306,7 +309,7 @@ class WatchTally:
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
-                slots[lock.slot].who.setdefault(self._place_of(lock.pid))
+                slots[lock.slot].who.setdefault(self._position_of(lock.pid))
 
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
         """Add the current size of the WAL, and whether a dead writer has left its journal."""
@@ -324,25 +327,25 @@ class WatchTally:
         totals.openers = max(totals.openers or 0, len(openers.seen))
         totals.hidden = max(totals.hidden, openers.hidden)
         for opener in openers.seen:
-            if opener.wal != SAME and (place := self._place_of(opener.pid)) >= 0:
-                first, _ = self._other_wals.setdefault(place, (opener, opener))
-                self._other_wals[place] = first, opener
+            if opener.wal != SAME and (position := self._position_of(opener.pid)) >= 0:
+                first, _ = self._other_wals.setdefault(position, (opener, opener))
+                self._other_wals[position] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
         """Return `blank` with the result so far. `processes` are listed by their index in the samples."""
         locks: dict[int, dict[str, Holds]] = {}
-        for (place, name), runs in self._runs.items():
-            if place >= 0:
-                locks.setdefault(place, {})[name] = Holds(*runs.figures)
-        for place, count in self._reading.items():
-            locks.setdefault(place, {})[READ] = Holds(count)
+        for (position, name), runs in self._runs.items():
+            if position >= 0:
+                locks.setdefault(position, {})[name] = Holds(*runs.figures)
+        for position, count in self._reading.items():
+            locks.setdefault(position, {})[READ] = Holds(count)
         # Sort the processes by samples with the write lock, and convert all indices accordingly.
         described = [
-            replace(item, locks=locks.get(place, {}), **self._other_wal(place))
-            for place, item in enumerate(processes)
+            replace(item, locks=locks.get(position, {}), **self._other_wal(position))
+            for position, item in enumerate(processes)
         ]
-        order = sorted(range(len(described)), key=lambda place: _weight(described[place]))
-        places = {place: new for new, place in enumerate(order)}
+        order = sorted(range(len(described)), key=lambda position: _weight(described[position]))
+        positions = {position: new for new, position in enumerate(order)}
         last_s = self._at_s
         pins = [
             *self._pins,
@@ -353,36 +356,41 @@ class WatchTally:
             **asdict(self._totals),
             seconds=last_s,
             write=Holds(*self._any_process.figures),
-            processes=tuple(described[place] for place in order),
+            processes=tuple(described[position] for position in order),
             pins=tuple(
-                replace(pin, processes=tuple(places[place] for place in pin.processes if place in places))
+                replace(
+                    pin,
+                    processes=tuple(
+                        positions[position] for position in pin.processes if position in positions
+                    ),
+                )
                 for pin in sorted(pins, key=lambda pin: -pin.seconds)[:MOST_PINS]
             ),
             waits=tuple(
-                ReaderWait(places[holder], places[reader], samples)
+                ReaderWait(positions[holder], positions[reader], samples)
                 for (holder, reader), samples in self._waits.most_common(MOST_PINS)
-                if holder in places and reader in places
+                if holder in positions and reader in positions
             ),
             without_gap_s=self._any_reader.longest_s,
-            held_too_long=places.get(blank.held_too_long) if blank.held_too_long is not None else None,
+            held_too_long=positions.get(blank.held_too_long) if blank.held_too_long is not None else None,
             events=tuple(self._events),
-            course=self._course(places),
+            course=self._course(positions),
         )
 
-    def _other_wal(self, place: int) -> dict[str, Any]:
+    def _other_wal(self, position: int) -> dict[str, Any]:
         """Return the fields of a Process that uses a different WAL; empty for the watched WAL."""
-        if place not in self._other_wals:
+        if position not in self._other_wals:
             return {}
-        first, last = self._other_wals[place]
+        first, last = self._other_wals[position]
         writes = (first.wal_bytes, first.written_ns) != (last.wal_bytes, last.written_ns)
         return {"wal": last.wal, "name": last.name, "writes": writes}
 
-    def _course(self, new_places: dict[int, int]) -> Course:
+    def _course(self, new_positions: dict[int, int]) -> Course:
         total: Counter[int] = Counter()
         for step in self._steps:
             total.update(step.held)
-        lines = [place for place, _ in total.most_common(MOST_LINES) if place in new_places]
-        held = {str(new_places[line]): tuple(step.held[line] for step in self._steps) for line in lines}
+        lines = [position for position, _ in total.most_common(MOST_LINES) if position in new_positions]
+        held = {str(new_positions[line]): tuple(step.held[line] for step in self._steps) for line in lines}
         rest = tuple(step.held.total() - sum(step.held[line] for line in lines) for step in self._steps)
         return Course(
             self._step_s,
