@@ -55,7 +55,7 @@ class Plan(NamedTuple):
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
-    """Return the options of the experiment `command`. Raises KeyError for other commands."""
+    """Return the options of the experiment that a command measures. Raises KeyError for other commands."""
     return commands()[command].options
 
 

@@ -69,18 +69,18 @@ class IntervalValues:
         while at_ns // self._width_ns >= MOST:
             self._width_ns *= 2
             values, self._values = self._values, {}
-            for place, earlier in values.items():
-                self._put(place // 2, earlier)
+            for index, earlier in values.items():
+                self._put(index // 2, earlier)
         self._put(at_ns // self._width_ns, value)
 
-    def _put(self, place: int, value: int) -> None:
-        self._values[place] = self._fold(self._values[place], value) if place in self._values else value
+    def _put(self, index: int, value: int) -> None:
+        self._values[index] = self._fold(self._values[index], value) if index in self._values else value
 
     def series(self) -> Series:
         """Return the values in the order of time, with the starts of their intervals."""
-        places = sorted(self._values)
-        values = tuple(self._values[place] for place in places)
-        return Series(self._name, self._unit, values, tuple(place * self._width_ns for place in places))
+        indices = sorted(self._values)
+        values = tuple(self._values[index] for index in indices)
+        return Series(self._name, self._unit, values, tuple(index * self._width_ns for index in indices))
 
 
 class Checkpointer:

@@ -108,10 +108,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process, in ns; None if not needed.
+    """Return the largest p99 of a kind of operation in any process, in ns, or None.
 
-    The overall p99 is enough if the processes did about equally many operations, or with --rate. Otherwise
-    the few processes that got the lock dominate it.
+    None if the processes did about equally many operations, if the numbers are unknown, or with --rate.
+    Otherwise the few processes that got the lock dominate the overall p99.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
