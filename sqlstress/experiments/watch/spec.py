@@ -84,7 +84,7 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
 )
 """Names of SQLite's locks. In rollback mode, write is the RESERVED lock and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""Kinds of a WAL that differs from the WAL of the watched path: deleted, or of another file name."""
+"""Kinds of a WAL other than the watched one: deleted, or named after another path of the file."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """Kinds of events: the database file was deleted or replaced, or its kind of journal changed."""
 

@@ -402,7 +402,7 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the last frame that a reader sees; 0 in the first slot, for the database file alone."""
+    """Return the last frame that a reader sees; 0 for the first slot, whose readers see no frame."""
     return index.marks[lock.slot] if lock.slot else 0
 
 
