@@ -5,8 +5,7 @@
     report = sqlstress.measure(concurrency="1-8", buckets=20)
     report = sqlstress.read("report.json")
 
-A public name is imported when it is first used, because worker processes import this module, too, and need
-none of the names.
+Public names are imported when first used, because worker processes import this module and need none of them.
 """
 
 _NAMES = {

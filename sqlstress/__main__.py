@@ -1,6 +1,6 @@
 """Entry point of the command line.
 
-Worker processes import this module again, so at the top it imports only the standard library.
+Worker processes import this module again, so its top imports only the standard library.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import sys
 
 
 def occupy_standard_descriptors() -> None:
-    """Open the null device in place of each closed standard stream.
+    """Open the null device for each closed standard stream.
 
-    Otherwise, the next opened database would get the descriptor of the stream, and printed text would damage
-    the database.
+    Otherwise, the next opened database would get the stream's descriptor, and printed text would damage it.
     """
     for descriptor in range(3):
         try:
@@ -23,10 +22,10 @@ def occupy_standard_descriptors() -> None:
 
 
 def discard_unwritable_output() -> None:
-    """Write the buffers of the standard streams; if a write fails, send the buffer to the null device.
+    """Flush the standard streams; send text that cannot be written to the null device.
 
-    Otherwise Python writes the buffers again when it ends. If that fails, for example because a pipe is
-    closed, it prints an error and ends with its exit code 120.
+    Otherwise Python writes the text again at exit and, for example if a pipe is closed, prints an error and
+    exits with 120.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -55,9 +54,9 @@ def main() -> int:
         return 130  # Ctrl-C before or after `run`, which handles Ctrl-C itself
     finally:
         discard_unwritable_output()
-        # Python remembers a KeyboardInterrupt that was raised within an exec(), as dataclasses use it, even
-        # after the exception was caught. `python -m` would end with SIGINT instead of our exit code. A
-        # further exec() clears the memory.
+        # Python remembers a KeyboardInterrupt that was raised within an exec(), such as in dataclasses, even
+        # after it was caught. `python -m` would end with SIGINT instead of our exit code. Another exec()
+        # clears the memory.
         exec("")
 
 

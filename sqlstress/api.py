@@ -1,4 +1,4 @@
-"""Python API, which `import sqlstress` offers: functions that measure, and the report that they return."""
+"""Python API of `import sqlstress`: functions that measure, and the report that they return."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ class Figure:
     """Figures of a case: the median TPS of its trials, and other figures of the trial with this TPS."""
 
     case: Case
-    """Case that was measured."""
+    """Measured case (a set of options)."""
     label: str
-    """Label of the case, in a few words."""
+    """Short label of the case, such as "8 processes"."""
     tps: float | None
-    """Transactions per second of all processes: the median of the trials; None if unknown."""
+    """Median of the trials' transactions per second, all processes together; None if unknown."""
     rate: float | None
-    """Rate by which cases are compared: number of `counts` per second; None if no trial is valid."""
+    """Number of `counts` per second, by which cases are compared; None without a valid trial."""
     counts: str
-    """Operations that `rate` counts: transactions, pairs, rows or cycles."""
+    """Operations counted by `rate`: transactions, pairs, rows or cycles."""
     fairness: float | None
-    """Jain's fairness index: 1/n if one of n processes does all work, 1 if all are equal; None if unknown."""
+    """Jain's fairness index: 1 if all n processes do equal work, 1/n if one does all; None if unknown."""
     longest_wait_ns: int | None
-    """Duration of the slowest operation, in ns, including unfinished operations; None if unknown."""
+    """Duration of the slowest operation, even if unfinished, in ns; None if unknown."""
     failed: int | None
-    """Number of operations that failed because the database was busy (locked); None if unknown."""
+    """Number of operations that failed because the database was locked; None if unknown."""
     latency: Mapping[str, Latency]
-    """Distribution of the durations of operations, in ns, by kind of operation; empty if unknown."""
+    """Distribution of durations in ns, by kind of operation; empty if unknown."""
     verified: str
-    """Result of the check of the data against the acknowledged writes: ok, failed, unknown or skipped."""
+    """Result of the check of the data: ok, failed, unknown or skipped."""
     error: str | None
-    """Reason why the case was not measured, or only in part; None if it was measured."""
+    """Reason why the case was not, or not completely, measured; None otherwise."""
 
     @classmethod
     def of(cls, run: Run) -> Figure:
@@ -78,26 +78,26 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Conclusion of a report."""
+    """Conclusion of a report, as a sentence and as data."""
 
     code: str
-    """Name of the kind of finding, such as "starvation". Later versions do not change this name."""
+    """Stable name of the kind of finding, such as "starvation"."""
     facts: Mapping[str, Any]
-    """Facts by name. Times are in ns, and their names end in _ns. Shares are from 0 to 1."""
+    """Facts by name. Times, whose names end in _ns, are in ns; shares are from 0 to 1."""
     text: str
     """One or more sentences that state the facts."""
 
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """Results of a measurement, and the conclusions from them."""
+    """Results of a measurement, with conclusions."""
 
     document: Document
-    """Complete report, as it is saved."""
+    """Complete report, as saved in a file."""
 
     @property
     def ok(self) -> bool:
-        """Whether everything was measured and no fault was found. If so, the exit code is 0."""
+        """Whether everything was measured and no fault was found (exit code 0)."""
         return self.exit_code == 0
 
     @property
@@ -116,7 +116,7 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user interrupted the measurement. If so, the report has the results so far."""
+        """Whether the user interrupted the measurement, so that only earlier results are present."""
         return self.document.interrupted
 
     @property
@@ -126,7 +126,7 @@ class Report:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Measured cases, each with its trials."""
+        """Measured cases with their trials."""
         return self.document.runs
 
     @property
@@ -143,17 +143,17 @@ class Report:
 
     @property
     def verdict(self) -> str | None:
-        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if it was stopped; else None."""
+        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if stopped early; else None."""
         return self.document.ab.verdict if self.document.ab else None
 
     @property
     def ratio(self) -> float | None:
-        """Estimated ratio of B's figure to A's in an A/B test; None before the first estimate."""
+        """Estimated ratio B / A of an A/B test; None without an estimate."""
         return self.document.ab.looks[-1].ratio if self.document.ab and self.document.ab.looks else None
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """Conclusions from the results, as sentences and as data."""
+        """Conclusions from the results."""
         from sqlstress.analysis.advice import advise
 
         return tuple(Finding(finding.code, finding.facts, finding.text) for finding in advise(self.document))
@@ -164,26 +164,26 @@ class Report:
         return tuple(map(Figure.of, self.runs))
 
     def __repr__(self) -> str:
-        """Return the problems of the measurement, which a failed assertion of pytest shows."""
+        """Return the problems of the measurement, for a failed assertion of pytest."""
         return f"<sqlstress report: {'; '.join(self.problems) or ('ok' if self.ok else 'not ok')}>"
 
     def _repr_html_(self) -> str:
-        """Return the report as HTML for a notebook: the heading, the tables and the first conclusions."""
+        """Return the report's heading, tables and first conclusions as HTML for a notebook."""
         from sqlstress.show.page.html_file import report_fragment
 
         return report_fragment(self.document)
 
     def to_rows(self) -> list[dict[str, str | float | None]]:
-        """Return a flat dict for each case, as input of pandas.DataFrame or polars.DataFrame.
+        """Return a flat dict for each case, as input for pandas.DataFrame or polars.DataFrame.
 
-        The keys are the names of the CSV columns, which end with the unit. A missing figure is None.
+        Keys are the names of CSV columns, which end with the unit. Missing figures are None.
         """
         from sqlstress.show.csv_file import case_rows
 
         return case_rows(self.document)
 
     def text(self) -> str:
-        """Return the report as text, as the command line prints it, in lines of 80 columns."""
+        """Return the report as text in lines of 80 columns, as on the command line."""
         from sqlstress.show.text import report_text
 
         return report_text(self.document)
@@ -206,8 +206,7 @@ class Report:
 T = TypeVar("T", bound="AnyBench")
 
 ProgressCallback = Callable[[Progress], None]
-"""Function that receives the progress of a measurement. It is called often, so it must be quick, and it must
-not raise an exception."""
+"""Function that receives the progress of a measurement. It must be quick and must not raise."""
 
 
 def measure(
@@ -333,7 +332,7 @@ def hunt(
 
 
 def _check_has_windows(name: str) -> None:
-    """Raise UsageError unless `name` is an experiment that counts operations within a window of time."""
+    """Raise UsageError unless the experiment counts operations within a window of time."""
     if name not in windowed_commands():
         names = ", ".join(windowed_commands())
         raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
@@ -341,7 +340,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """If the block raises SqlstressError, rewrite the options in its message with `spelling`."""
+    """Rewrite options in the message of a SqlstressError from the block with `spelling`."""
     try:
         yield
     except SqlstressError as error:
@@ -351,41 +350,41 @@ def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
 
 
 def _parameter(option: str) -> str:
-    """Return the parameter in Python for an option of the command line, given without dashes."""
+    """Return the Python parameter for an option, such as "keep_going" for "keep-going"."""
     return _OTHER_PARAMETERS.get(option, option.replace("-", "_"))
 
 
 def _key(option: str) -> str:
-    """Return the key of a plan for an option of the command line, given without dashes."""
+    """Return the key in a plan for an option, such as "read-ratio"."""
     return _OTHER_PARAMETERS.get(option, option)
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message with each command-line option replaced by the result of `spelling`."""
+    """Return an error message with each command-line option, such as --dir, replaced by `spelling`."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
 
 
 _OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
-"""Parameters of the functions in this module whose names differ from the option, by name of the option."""
+"""Python parameters whose names differ from the option, by name of the option."""
 _OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
-"""Option of the command line in a message. Also a pip command, so that its options are not replaced."""
+"""Pattern of an option in a message, and of pip commands, whose options are not replaced."""
 _SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
-"""Part of a message that suggests an option without its dashes."""
+"""Pattern of the part of a message that suggests an option without dashes."""
 _ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
-"""Name of a positional argument at the beginning of a message."""
+"""Pattern of a positional argument's name at the beginning of a message."""
 
 
 def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by their command-line names (without "--"). Options with the value None are dropped."""
+    """Return options by command-line name, without "--" and without values of None."""
     if "dir" in options:
         raise UsageError("dir is not a parameter. Did you mean directory?")
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}
 
 
 def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a call of a public function as words for the report's field `command`, without secrets."""
+    """Return a call of a public function as words for the report, without passwords."""
     settings = (f"{name}={value}" for name, value in options.items())
     return redact_words((f"sqlstress.{function}", str(work), *settings))
 
@@ -393,7 +392,7 @@ def _command(function: str, work: str | Path, options: Mapping[str, Any]) -> tup
 def _run_study(
     study: Study[T], opening: BenchOpener[T], save: str | Path | None, progress: ProgressCallback | None
 ) -> Report:
-    """Run a study and return its report. If the report cannot be saved, a warning is issued."""
+    """Run a study and return the report. Warn if the report cannot be saved."""
     from sqlstress.studies.sweep import run_study
 
     if str(save) == "-":
@@ -412,19 +411,19 @@ def _run_study(
 
 
 def read(path: str | Path) -> Report:
-    """Return the report saved in a JSON file. Raises UsageError with a message that names the file."""
+    """Return the report saved in a JSON file. Raises UsageError, which names the file."""
     from sqlstress.report import read as read_document
 
     return Report(read_document(Path(path)))
 
 
 def _is_plan(work: str | Path) -> bool:
-    """Return whether `work` is the path of a plan, and not the name of an experiment."""
+    """Return whether `work` is the path of a plan, not the name of an experiment."""
     return isinstance(work, Path) or work.endswith(".toml")
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or a plan of an experiment's options. Raises UsageError if invalid."""
+    """Return the plan in a file, or made of an experiment's options. Raises UsageError."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
@@ -447,7 +446,7 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
 
 
 class _ProgressObserver(Observer):
-    """Observer that reports progress to a function."""
+    """Observer that passes progress to a function."""
 
     def __init__(self, watch: ProgressCallback) -> None:
         self._watch = watch

@@ -1,4 +1,4 @@
-"""Exceptions of sqlstress. The command line prints their messages.
+"""Exceptions of sqlstress, whose messages the command line prints.
 
 Exit codes: 0: no problem; 1: wrong data or a regression; 2: invalid use; 3: no answer; 4: the environment or
 a worker failed; 130: interrupted.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 
 class SqlstressError(Exception):
-    """Base class of all exceptions. The message states the event, the data that was kept, and the remedy."""
+    """Base class of all exceptions. The message states the event, the kept data and the remedy."""
 
     exit_code = 4
-    """Exit code of the command line after this exception."""
+    """Exit code of the command line."""
 
 
 class UsageError(SqlstressError):
@@ -21,19 +21,19 @@ class UsageError(SqlstressError):
 
 
 class NoWork(UsageError):
-    """The user did not name the file or command to measure."""
+    """No file or command to measure was named."""
 
     def __init__(self, typed: str, assigned: str) -> None:
-        """`typed` is the message for a command line; `assigned` is that for a plan or a Python call."""
+        """`typed` is the message for a command line, `assigned` for a plan or a call in Python."""
         super().__init__(typed)
         self.assigned = assigned
 
 
 class NotInstalled(UsageError):
-    """Requested driver that is not installed."""
+    """The requested driver is not installed."""
 
     def __init__(self, driver: str, package: str, error: ImportError | None = None) -> None:
-        """`package` is the driver's name for pip; empty if pip cannot install the driver."""
+        """`package` is the driver's name for pip; empty if pip cannot install it."""
         self.driver, self.package = driver, package
         reason = f" ({error})" if error else ""
         remedy = f"python -m pip install {package}" if package else "a Python that has it"
@@ -43,26 +43,26 @@ class NotInstalled(UsageError):
 
 
 class EnvironmentFailure(SqlstressError):
-    """Inability of this machine, folder or SQLite build to do what was requested."""
+    """This machine, folder or SQLite build cannot do what was requested."""
 
     exit_code = 4
 
 
 class Interrupted(SqlstressError):
-    """Stop of a measurement by the user (Ctrl-C) or the system (a signal)."""
+    """The user (Ctrl-C) or the system (a signal) stopped the measurement."""
 
     exit_code = 130
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an exception; for invalid UTF-8, "no UTF-8: " and the start of the text."""
+    """Return the message of an exception, with the beginning of the text for invalid UTF-8."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)
 
 
 def plainly(error: BaseException) -> str:
-    """Return an error as text: its message, preceded by its class unless it is a SqlstressError.
+    """Return an error as text: message, preceded by the class unless it is a SqlstressError.
 
     A MemoryError becomes "out of memory".
     """

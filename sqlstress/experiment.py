@@ -1,9 +1,9 @@
-"""Base class of experiments, and functions that return an experiment by its name, a case or a command.
+"""Base class of experiments, and functions that find an experiment by name, case or command.
 
-An experiment is a kind of load or test. Each experiment is a package below `sqlstress.experiments`, whose
-module `experiment` has a subclass of `Experiment`. The methods of the subclass import the other parts of the
-experiment when they are called, because `--help` and tables do not need all parts. A case is one set of
-option values to measure; a run is all trials of a case.
+An experiment is a kind of load or test: a package below `sqlstress.experiments`, whose module `experiment`
+has a subclass of `Experiment`. Methods of the subclass import further parts only when called, because
+`--help` and tables do not need them. A case is one set of option values to measure; a run is all trials of a
+case.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
-"""Empty mapping that cannot be changed, as a default."""
+"""Immutable empty mapping, as a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """Command that measures an experiment."""
+    """Command-line command of an experiment."""
 
     name: str = ""
-    """Name of the command; empty if options of another command select the cases of the experiment."""
+    """Name of the command; empty if options of another command select the experiment."""
     summary: str = ""
-    """Line that describes the command in the list of all commands."""
+    """Line in the list of commands."""
     help: str = ""
-    """Sentences on the command for its `--help`."""
+    """Text of the command's `--help`."""
     example: str = ""
-    """Complete command line as an example."""
+    """Complete command line, as an example."""
     takes: tuple[str, ...] = ()
-    """Suffixes of the files that can be the first argument, such as ".py"."""
+    """Suffixes of files for the first argument, such as ".py"."""
     main_options: tuple[str, ...] = ()
-    """Names of options that `--help` shows first. `sqlstress --help` also lists those of command kv."""
+    """Options that `--help` shows first."""
 
 
 class StudySpec(ResultFormat):
-    """Description of a study, which chooses the cases to measure, and the format of its result."""
+    """Description of a study, such as a crash test, that chooses the cases to measure."""
 
     observes_only: ClassVar[bool] = False
-    """Whether the study only observes other programs and shows their state, without databases of its own."""
+    """Whether the study only observes other programs, without databases of its own."""
     reads_options: ClassVar[bool] = False
     """Whether the study parses its options with `parse_request`. If not, its options select cases."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
-        """Return a `Study` of these cases. `selection` has the options that cases do not store."""
+        """Return a `Study` of these cases. `selection` has options that cases do not store."""
         raise NotImplementedError
 
     def parse_request(self, options: Mapping[str, Any], read_words: Any) -> Any:
@@ -62,22 +62,22 @@ class StudySpec(ResultFormat):
 
 
 class Experiment(ReportFormat):
-    """Base class of experiments. A subclass overrides the attributes and methods that differ."""
+    """Base class of experiments (kinds of load), with defaults for all attributes and methods."""
 
     # Command and options.
 
     command: ClassVar[CommandLine] = CommandLine()
-    """Command that measures the experiment."""
+    """Command-line command of the experiment."""
     options: ClassVar[tuple[Option, ...]] = ()
     """Options of the command, in the order of `--help`."""
     selection: ClassVar[type] = NoOptions
-    """Dataclass of options that select cases but are not stored in them."""
+    """Dataclass of options that select cases and are not stored in them."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
-    """Reasons why the experiment lacks options of other experiments, by name of the option."""
+    """Reasons for missing options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Values of options when a study measures a single case; None removes the option."""
+    """Values of options if a study measures a single case; None removes an option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that chooses which of the requested cases to measure; None if all are measured."""
+    """Study that chooses the cases to measure; None to measure all."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
@@ -86,140 +86,144 @@ class Experiment(ReportFormat):
     # Tables. The cases of a table are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether tables and labels identify a case by its numbers of processes and files only."""
+    """Whether tables identify a case by its numbers of processes and files only."""
     many_files: ClassVar[bool] = True
-    """Whether the data of a case may be in several files. If so, tables show the number of files."""
+    """Whether a case may have several files, whose number tables show."""
 
     def table(self) -> str:
-        """Return the experiment in whose tables these cases appear: its own name, or that of another."""
+        """Return the name of the experiment in whose tables the cases appear."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return the case as the key of its table: fields that may differ in a table have fixed values."""
+        """Return the case with fixed values for fields that may differ within a table."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return the options of a case by name. Tables that differ in only one option are merged."""
+        """Return a case's options by name. Tables that differ in one option only are merged."""
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return the case as the key of its work: fields that do not affect the work have fixed values."""
+        """Return the case with fixed values for fields that do not affect the work."""
         return case
 
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Description of the work, for tables that also show cases of another experiment; else empty."""
+    """Description of the work, for tables that include another experiment; else empty."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields of the spec whose values `work_label` contains."""
+    """Fields of the spec (the experiment's options) that `work_label` contains."""
 
     def work_label(self, case: Case) -> str:
-        """Return a label of the work of each process. Cases with different work have different labels."""
+        """Return a label of each process's work, different for different work."""
         return case.workload
 
     def unit(self, case: Case) -> str:
-        """Return the name of the counted operation in the singular, such as "transaction"."""
+        """Return the name of a counted operation, such as "transaction"."""
         return "transaction"
 
     def rate_units(self, case: Case) -> str:
-        """Return the unit of the rates by which cases are compared, in the plural."""
+        """Return the plural unit of the compared rates, such as "transactions"."""
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return a clause on the program that made a `change`, such as "another program deleted the file"."""
+        """Return a clause on a change by a program, such as "another program deleted the file"."""
         return f"another program {change}"
 
     # Measurement.
 
     windowed: ClassVar[bool] = False
-    """Whether a trial counts the operations in a window of time, unless their number is given."""
+    """Whether trials count operations in a window of time, unless their number is given."""
     retries_empty: ClassVar[bool] = False
-    """Whether a trial without operations is measured again. If not, its rate is 0."""
+    """Whether a trial without operations is measured again. If not, the rate is 0."""
     common_start: ClassVar[bool] = True
-    """Whether the processes of a trial begin at the same time, on files of this trial only. If not, their
-    start is part of the measured time, and all trials use the same files."""
+    """Whether all processes of a trial start together, on files of this trial only.
+
+    If not, their start is part of the measured time, and all trials use the same files.
+    """
     keeps_workers: ClassVar[bool] = False
-    """Whether a worker process can run the next trial, too, as it keeps no state."""
+    """Whether a worker process can run further trials, because it keeps no state."""
     opens_database: ClassVar[bool] = True
-    """Whether the workers open the database. If not, their programs open it."""
+    """Whether workers open the database. If not, the user's programs open it."""
     applies_settings: ClassVar[bool] = True
     """Whether connections get the settings of the case. If not, the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether a transaction that a server refused is retried until the busy timeout. If not, options of the
-    case limit the number of tries."""
+    """Whether a transaction refused by a server is retried until the busy timeout.
+
+    If not, options of the case limit the number of tries.
+    """
 
     def transactions_each(self, case: Case) -> int:
-        """Return the number of transactions that one operation of the timed loop counts as."""
+        """Return the number of transactions in one operation of the timed loop."""
         return 1
 
     def count_transactions(self, case: Case, operations: int) -> int:
-        """Return the number of transactions that `operations` operations of the timed loop count as."""
+        """Return the number of transactions in `operations` operations of the timed loop."""
         return operations * self.transactions_each(case)
 
     def writes(self, case: Case) -> bool:
         return True
 
     def loop_of(self, case: Case) -> str:
-        """Return the loop that runs the operations, native (in C) or python; "" if there is only one."""
+        """Return the loop that runs the operations, native (C) or python; "" if there is no choice."""
         return ""
 
     def estimated_s(self, case: Case) -> float:
-        """Return the estimated duration of the work of one trial, in seconds."""
+        """Return the estimated duration of one trial, in seconds."""
         return case.duration_s + case.warmup_s
 
     def is_reference(self, case: Case) -> bool:
-        """Return whether a case only shows the cost of the method, so no other case is compared with it."""
+        """Return whether the case only shows the cost of the method and is not compared."""
         return False
 
     def timeout_s(self, case: Case) -> float:
-        """Return the time limit of a case, in seconds; 0 means no limit."""
+        """Return the time limit of a case in seconds; 0 means no limit."""
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether an operation may wait longer than a window of default length.
+        """Return whether waits may be longer than a window of default length.
 
-        A sweep measures the largest case with such waits once more, with a longer window.
+        The largest case with such waits is measured again in a longer window.
         """
         return False
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return the reason to skip a case, or None to measure it. `runs` are the results so far."""
+        """Return the reason to skip a case, given earlier results; None to measure it."""
         return None
 
     # Parts of the experiment, which are imported when they are needed.
 
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
-        """Return a `Work`: the part of a trial in the parent process, which makes and checks data.
+        """Return a `Work`: a trial's part in the parent process, which makes and checks data.
 
-        `place` is the location of the data, and connects to it. `salt` makes the written values of the trial
-        unique. `carry` is a dict for data that later trials of the session reuse.
+        `place` is the location of the data. `salt` makes the trial's written values unique. `carry` is a dict
+        for data that later trials reuse.
         """
         raise NotImplementedError
 
     def worker_half(self) -> Callable[..., Any]:
-        """Return the function that opens the worker's part of a trial: a `Source` of operations."""
+        """Return the function that opens a worker's `Source` of operations."""
         raise NotImplementedError
 
     def companions(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the classes of additional processes that may run during the load, by name."""
+        """Return the classes of additional processes during the load, by name."""
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        """Return the names of further modules that the processes of a case import before they start."""
+        """Return further modules that the processes of a case import before they start."""
         return ()
 
     def presenter(self) -> Any:
-        """Return the `Presenter`, which shows results of the experiment."""
+        """Return the `Presenter`, which shows the results."""
         raise NotImplementedError
 
     @property
     def allowed_in_plans(self) -> bool:
-        """Whether a plan can contain cases of the experiment."""
+        """Whether a plan can contain cases of this experiment."""
         return self.command.name != "" and self.study is None
 
 
 def get_experiment(name: str) -> Experiment:
-    """Return the experiment with this name. Raises KeyError for an unknown name."""
+    """Return the experiment `name`. Raises KeyError for an unknown name."""
     return cast(Experiment, format_of(name))
 
 
@@ -233,14 +237,14 @@ def all_experiments() -> tuple[Experiment, ...]:
 
 
 def commands() -> dict[str, Experiment]:
-    """Return the experiments that have a command, by name of the command."""
+    """Return the experiments with a command, by name of the command."""
     return {
         experiment.command.name: experiment for experiment in all_experiments() if experiment.command.name
     }
 
 
 def windowed_commands() -> dict[str, Experiment]:
-    """Return the experiments that `ab` and `limit` can measure, by name of the command."""
+    """Return the experiments that `ab` and `limit` support, by name of the command."""
     return {
         name: experiment
         for name, experiment in commands().items()
@@ -249,26 +253,26 @@ def windowed_commands() -> dict[str, Experiment]:
 
 
 def case_label(case: Case) -> str:
-    """Return a short label of a case. Different cases of a plan have different labels."""
+    """Return a short label of a case, unique in a plan, such as "8 processes"."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
     return ", ".join(filter(None, (experiment_of(case).work_label(case), *processes, case.rate_label)))
 
 
 def unit_of(case: Case) -> str:
-    """Return the name of the operation that a case counts, in the singular, such as "transaction"."""
+    """Return the name of a case's counted operation, such as "transaction"."""
     return experiment_of(case).unit(case)
 
 
 def units_of(case: Case) -> str:
-    """Return the name of the operations that a case counts, in the plural, such as "transactions"."""
+    """Return the plural name of a case's counted operations, such as "transactions"."""
     return f"{unit_of(case)}s"
 
 
 def rate_units_of(case: Case) -> str:
-    """Return the unit of the rates by which a case is compared, in the plural, such as "rows"."""
+    """Return the plural unit of the rates by which a case is compared, such as "rows"."""
     return experiment_of(case).rate_units(case)
 
 
 def has_window(case: Case) -> bool:
-    """Return whether a case counts operations within a window of time; if not, its work is fixed."""
+    """Return whether a case counts operations in a window of time. If not, its work is fixed."""
     return experiment_of(case).windowed and case.ops is None

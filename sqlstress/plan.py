@@ -1,7 +1,4 @@
-"""Plan: the cases to measure, made from options of the command line or from a TOML file.
-
-A study, such as an A/B test, chooses the order of the trials of these cases.
-"""
+"""Plan: the cases to measure, made from command-line options or a TOML file."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ T = TypeVar("T")
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
-    """Return an instance of a dataclass whose fields are options. Fields without a value keep their defaults.
+    """Return an instance of a dataclass of options. Fields without a value keep their defaults.
 
-    `values` has parsed values by name of the option, and `known` further values by name of the field. A field
-    without a value and a default becomes None; the experiment sets it later.
+    `values` are by name of the option, `known` are further values by name of the field. A field without value
+    and default becomes None, and the experiment sets it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -48,13 +45,13 @@ MAX_CASES = 1000
 
 
 class Plan(NamedTuple):
-    """Cases to measure, and the experiment whose options requested them."""
+    """Cases to measure, and the experiment that they belong to."""
 
     cases: tuple[Case, ...]
     experiment: Experiment | None = None
-    """Experiment whose options requested the cases; None for a plan file, which can have several."""
+    """Experiment of all cases; None for a plan file, which can have several experiments."""
     selection: Any = None
-    """Options that select cases but are not stored in them; None for a plan file."""
+    """Options that select cases and are not stored in them; None for a plan file."""
 
 
 def options_of_command(command: str) -> tuple[Option, ...]:
@@ -63,7 +60,7 @@ def options_of_command(command: str) -> tuple[Option, ...]:
 
 
 def parse_option(option: Option, value: Any) -> Any:
-    """Return the parsed value of an option; None for None. Raises UsageError that names the option."""
+    """Return an option's parsed value, or None for None. Raises UsageError, which names the option."""
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
@@ -79,7 +76,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return a command's options for a study, except those in `left_out`.
+    """Return a command's options for a study, without those in `left_out`.
 
     `otherwise` has changed attributes of options, such as another default, by name of the option.
     """
@@ -91,13 +88,13 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the option values, by name, that a study of a single case sets instead of the user."""
+    """Return the option values, by name, that a study of a single case fixes."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
 
 def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
-    """Return the plan that the options of a command request.
+    """Return the plan that a command's options request.
 
     `given` has unparsed values by name; a missing option or None means the default. Raises UsageError for
     invalid options, and for more than MAX_CASES cases, before the cases take memory.
@@ -130,7 +127,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
-    """Return the error message for an option that the experiment lacks, with the reason if it is known."""
+    """Return the error message for an option that an experiment lacks, with the reason if known."""
     if text := REMOVED.get(name):
         return text
     if reason := experiment.unsupported.get(name):
@@ -140,12 +137,12 @@ def _stray(experiment: Experiment, command: str, name: str) -> str:
 
 
 def cases_of(given: Mapping[str, Any], command: str = DEFAULT) -> tuple[Case, ...]:
-    """Return the cases that the options of a command request. Raises UsageError; see `plan_of`."""
+    """Return the cases that a command's options request. Raises UsageError for invalid options."""
     return plan_of(given, command).cases
 
 
 def seeded(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the options, with a random seed if the user set no seed."""
+    """Return a copy of the options, with a random seed if none is set."""
     seed = given.get("seed")
     return {**given, "seed": secrets.randbelow(1 << 32) if seed is None else seed}
 
@@ -156,17 +153,17 @@ def check_count(cases: int) -> None:
         raise UsageError(f"the plan has more than {MAX_CASES:,} cases. Split it.")
 
 
-# Plan in a TOML file: options at the top of the file are defaults, and each [[case]] has further options.
+# Plans in TOML files: options at the top are defaults, and each [[case]] has further options.
 
 
 MAX_BYTES = 128 << 10
-"""Maximum size of a plan, in bytes."""
+"""Maximum size of a plan file, in bytes."""
 MAX_LINE = 500
-"""Maximum length of a line of a plan: a long dotted key takes tomllib much time and memory."""
+"""Maximum length of a line in a plan: long dotted keys take tomllib much time and memory."""
 
 
 def from_toml(path: Path) -> tuple[Case, ...]:
-    """Return the cases of a plan in a TOML file. Raises UsageError that names the file and the case."""
+    """Return the cases of a TOML file. Raises UsageError, which names the file and the case."""
     document = _read(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
@@ -179,8 +176,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
     options_by_workload = {name: {option.name for option in options_of_command(name)} for name in workloads}
     planned: list[Case] = []
     named = (table.get("workload", document.get("workload")) for table in tables)
-    # Names of the options of all workloads in the plan. A default at the top of the file is allowed if at
-    # least one workload has this option.
+    # A default at the top of the file is allowed if at least one workload of the plan has the option.
     plan_options = {
         name
         for workload in named
@@ -199,7 +195,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises UsageError that names the file."""
+    """Return the content of a TOML file. Raises UsageError, which names the file."""
     try:
         text = read_text(path, MAX_BYTES)
         long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)
@@ -219,10 +215,10 @@ def _cases(
     options_by_workload: Mapping[str, set[str]],
     plan_options: set[str],
 ) -> tuple[Case, ...]:
-    """Return the cases that one [[case]] of a plan requests. Raises UsageError for an invalid option.
+    """Return the cases of one [[case]] in a plan. Raises UsageError for an invalid option.
 
-    `document` has the options at the top of the file, and `table` the options of the [[case]].
-    `options_by_workload` has the option names of each workload, `plan_options` of all workloads in the plan.
+    `document` has the options at the top of the file, `table` those of the [[case]]. `options_by_workload`
+    has the option names of each workload, `plan_options` those of all workloads in the plan.
     """
     workload = table.get("workload", document.get("workload"))
     if not isinstance(workload, str) or workload not in options_by_workload:

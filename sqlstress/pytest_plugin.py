@@ -1,6 +1,6 @@
-"""Plugin of pytest: the fixture `sqlstress`. A failed test shows the reports of its measurements.
+"""Plugin of pytest with the fixture `sqlstress`. Failed tests show their reports.
 
-pytest imports this module in each run, so the module imports others only when they are used.
+pytest imports this module in each run, so further modules are imported only when used.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _REPORTS = pytest.StashKey[list["Report"]]()
 
 
 class Fixture:
-    """Value of the fixture `sqlstress`. Each command is a method: `sqlstress.app("bank.py", duration=2)`."""
+    """Fixture `sqlstress`, with a method for each command: `sqlstress.app("bank.py", duration=2)`."""
 
     def __init__(self, folder: Path, test_folder: Path) -> None:
         self._folder, self._test_folder = folder, test_folder
         self.reports: list[Report] = []
-        """Reports of this test, in the order of measurement."""
+        """Reports of the test, in the order of measurement."""
 
     def __getattr__(self, command: str) -> Callable[..., Report]:
-        """Return the method that runs a command. Raises AttributeError for an unknown command."""
+        """Return the method for a command. Raises AttributeError for an unknown command."""
         from sqlstress.experiment import commands
         from sqlstress.options.parsing import suggestion
 
@@ -49,10 +49,10 @@ class Fixture:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Run a command with the arguments `words` for a single trial, and return the report.
+        """Run a command with positional `words`, for a single trial, and return the report.
 
-        `processes` and `seconds` are old names of `concurrency` and `duration`. Raises the exceptions of
-        `sqlstress.measure`.
+        `processes` and `seconds` are old names of `concurrency` and `duration`. Raises UsageError or
+        SqlstressError.
         """
         arguments = {
             "concurrency": concurrency if processes is None else processes,
@@ -66,7 +66,7 @@ class Fixture:
     def hunt(
         self, *words: str | Path, max_time: float | str = 10, seconds: float | None = None, **options: Any
     ) -> Report:
-        """Hunt for races during `max_time` seconds: `sqlstress.hunt("app", "bank.py", max_time=30)`."""
+        """Hunt for races for `max_time` seconds: `sqlstress.hunt("app", "bank.py", max_time=30)`."""
         from sqlstress.api import hunt
 
         load, *files = map(str, words) if words else (None,)
@@ -81,9 +81,9 @@ class Fixture:
         return report
 
     def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
-        """Return {argument: words}, where the key is the name of the command's positional argument.
+        """Return {name of the command's positional argument: words}; empty without words.
 
-        A word that is a path in the folder of the test's file becomes this path. Return {} without words.
+        Words that are paths in the folder of the test file become these paths.
         """
         from sqlstress.experiment import commands
 
@@ -112,7 +112,7 @@ def measuring(request: pytest.FixtureRequest, tmp_path: Path) -> Fixture:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the reports of a failed test's measurements to the output of the test."""
+    """Add the reports of a failed test to its output."""
     outcome = yield
     if outcome.when == "call" and outcome.failed:
         for report in item.stash.get(_REPORTS, []):

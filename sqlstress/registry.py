@@ -1,4 +1,4 @@
-"""Registry of experiments, and base classes for the format of their cases and results in reports.
+"""Registry of experiments, and formats of their cases and results in reports.
 
 An experiment is a kind of load or test, such as kv or crash. A study is an experiment that decides which
 cases are measured, such as a crash test. A spec is the options that only cases of one experiment have.
@@ -25,41 +25,41 @@ EXPERIMENTS: dict[str, str] = {
     "races": "sqlstress.experiments.hunt.experiment:HuntExperiment",
     "watch": "sqlstress.experiments.watch.experiment:WatchExperiment",
 }
-"""Import string of each experiment's class, by name of the experiment in cases, plans and reports."""
+"""Import string of each experiment's class, by name in cases, plans and reports."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-"""Name of the experiment of a command line, plan or case that names no experiment."""
+"""Name of the experiment if none is named."""
 
 
 class ResultFormat:
-    """Format of the result of a study (such as a crash test) in a report."""
+    """Format of a study's result (such as a crash test's) in a report."""
 
     result: ClassVar[type]
     """Dataclass of the result."""
     result_key: ClassVar[tuple[str, str]]
-    """Two keys: of an object at the top level of the JSON report, and of the result in this object."""
+    """Keys in the JSON report: an object at the top level, and the result in this object."""
     label: ClassVar[str]
-    """Name of such a study, with its article, such as "a hunt"."""
+    """Name of the study in a sentence, such as "a hunt"."""
 
 
 class ReportFormat:
-    """Format of the cases and the result of an experiment in a report."""
+    """Format of an experiment's cases and result in a report."""
 
     name: ClassVar[str]
-    """Name of the experiment in cases, plans and reports."""
+    """Name in cases, plans and reports."""
     spec: ClassVar[type] = NoOptions
-    """Dataclass of the fields that only cases of this experiment have. The fields are options."""
+    """Dataclass of options that only cases of this experiment have."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case. If it is None, the fields of the spec are at its top level."""
+    """Key of the spec in the JSON of a case; None if its fields are at the top level."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec that are at the top level of the case although `key` is set."""
+    """Fields of the spec at the top level of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that chooses which of the requested cases to measure; None if all are measured."""
+    """Study that chooses the cases to measure; None to measure all."""
 
 
 @cache
 def format_of(name: str) -> ReportFormat:
-    """Return the only instance of an experiment's class. Raises KeyError for an unknown name."""
+    """Return the single instance of an experiment's class. Raises KeyError for an unknown name."""
     return cast(ReportFormat, resolve_name(EXPERIMENTS[name])())
 
 
@@ -69,5 +69,5 @@ def all_formats() -> tuple[ReportFormat, ...]:
 
 
 def result_formats() -> dict[str, ResultFormat]:
-    """Return the result formats of all experiments that are studies, by name of the experiment."""
+    """Return the result formats of studies, by name of the experiment."""
     return {experiment.name: experiment.study for experiment in all_formats() if experiment.study}

@@ -1,7 +1,7 @@
-"""Parsed options of one experiment, and checks of options that several experiments share.
+"""Parsed options of an experiment, and checks of options that several experiments share.
 
-A driver is the Python package through which the workers use a target, which stores the data: SQLite or a
-server.
+A target stores the data: SQLite or a server. A driver is the Python package through which workers use a
+target.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Request(Generic[S, E]):
-    """Parsed options of one experiment, with types S of the spec and E of the selection.
+    """Parsed options of an experiment, with types S (spec) and E (selection).
 
-    Cases store the spec. The selection has options that select cases but are not stored in them.
+    Cases store the spec. The selection has options that select cases and are not stored in them.
     """
 
     case: Case
-    """First of the requested cases. Fields that no option determines are not set yet."""
+    """First requested case. Fields that no option sets are still unset."""
     selection: E
-    """Options that select cases but are not stored in them."""
+    """Options that select cases and are not stored in them."""
     lists: Mapping[str, tuple[Any, ...]]
-    """All requested values of each option that requests a case for each value, by name of the option."""
+    """All requested values of options that request a case per value, by name."""
     given: frozenset[str]
-    """Names of the options that the user set."""
+    """Names of the options set by the user."""
 
     @property
     def spec(self) -> S:
@@ -50,31 +50,31 @@ class Request(Generic[S, E]):
         return cast(int, max(self.lists.get("concurrency", (self.case.concurrency,))))
 
     def values_for(self, name: str) -> tuple[Any, ...]:
-        """Return all requested values of an option of `lists`. Raises KeyError for other options."""
+        """Return all requested values of an option. Raises KeyError for an option not in `lists`."""
         return self.lists[name]
 
     def with_settings(self, **changes: Any) -> Settings:
-        """Return a copy of the settings in which the fields named in `changes` have these values."""
+        """Return a copy of the settings with `changes`."""
         return replace(self.settings, **changes)
 
 
 def is_exclusive(settings: Settings) -> bool:
-    """Return whether each connection locks its database exclusively, by PRAGMA locking_mode."""
+    """Return whether connections lock the database exclusively (PRAGMA locking_mode)."""
     return any(name == "locking_mode" and value.lower() == "exclusive" for name, value in settings.pragmas)
 
 
 def check_locking(request: Request[Any, Any]) -> None:
-    """Raise UsageError if several processes would use a database that each connection locks exclusively."""
+    """Raise UsageError for several processes with PRAGMA locking_mode=exclusive."""
     if is_exclusive(request.settings) and request.most_processes > 1:
         raise UsageError("PRAGMA locking_mode=exclusive allows one process only. Use --concurrency 1.")
 
 
 OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
-"""Options of an open loop, where operations are due at a fixed rate. The first option requests the loop."""
+"""Options of an open loop, whose operations are due at a rate. The first requests the loop."""
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield a copy of a case for each requested rate. If no rate was requested, yield the case itself."""
+    """Yield a copy of a case for each requested rate; only the case itself without a rate."""
     for rate in request.values_for("rate"):
         yield (
             case
@@ -105,9 +105,8 @@ def drivers_of(
 ) -> tuple[str, ...]:
     """Return the drivers to measure with, one for each of the `targets`.
 
-    A target gets the requested driver if this driver can use it, else its first driver in `known`. If
-    `targets` is None, return only the requested driver. Raises UsageError if --driver and --target contradict
-    each other.
+    A target gets the requested driver if possible, else its first driver in `known`. If `targets` is None,
+    return only the requested driver. Raises UsageError if --driver and --target contradict each other.
     """
     wanted = request.case.driver
     if targets is None:
@@ -127,9 +126,9 @@ def check_options(
     options: Sequence[str],
     enough: Callable[[Iterable[bool]], bool],
 ) -> None:
-    """Raise UsageError if the user set an option of `options` that the drivers `names` do not support.
+    """Raise UsageError if the user set one of `options` that the drivers `names` do not support.
 
-    `enough` is `any` if a single driver that supports an option is enough, or `all` if all must support it.
+    `enough` is `any` if one driver must support the option, or `all` if all must.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):
@@ -138,7 +137,7 @@ def check_options(
 
 
 def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mapping[str, DriverInfo]) -> None:
-    """Raise UsageError for an option of SERVER_OPTIONS if none of the drivers `names` uses a server."""
+    """Raise UsageError for an option of servers if none of the drivers `names` uses a server."""
     for option in SERVER_OPTIONS:
         if option in request.given and not any(map(serves, names)):
             servers = " or ".join(dict.fromkeys(driver.target for driver in known.values() if driver.serves))
@@ -146,7 +145,7 @@ def check_servers(request: Request[Any, Any], names: Sequence[str], known: Mappi
 
 
 def supported_traits(case: Case) -> dict[str, str]:
-    """Return the options of a case as text, by name, without those that its driver does not support."""
+    """Return a case's options as text, by name, without options that the driver does not support."""
     values = {
         name: value
         for name, value in traits(case).items()

@@ -1,4 +1,4 @@
-"""SQLite's result codes that a stress test distinguishes, with names and advice. Also: versions with a bug.
+"""SQLite's result codes, with names and remedies, and the versions with the WAL-reset bug.
 
 The low 8 bits of an extended result code are its primary code. Source: https://www.sqlite.org/rescode.html
 """
@@ -102,7 +102,7 @@ NAMES: Mapping[int, str] = {
     MISUSE: "SQLITE_MISUSE",
     NOTADB: "SQLITE_NOTADB",
 }
-"""Names of primary and extended result codes, by number."""
+"""Names of result codes, primary and extended."""
 _ADVICE = {
     PERM: "choose a writable --dir",
     NOMEM: "close other programs, or lower --concurrency",
@@ -113,7 +113,7 @@ _ADVICE = {
 }
 """Remedies, by primary result code."""
 _MEMORY_CODES = (IOERR_NOMEM, IOERR_SHMMAP)
-"""Extended codes of an I/O error that mean a lack of memory."""
+"""Extended codes of an I/O error caused by a lack of memory."""
 _DATA_CODES = (IOERR_READ, IOERR_SHORT_READ, IOERR_DATA, IOERR_CORRUPTFS)
 """Extended codes of an I/O error that may mean wrong data."""
 
@@ -124,22 +124,22 @@ def is_busy(code: int | None) -> bool:
 
 
 def is_damage(code: int | None) -> bool:
-    """Return whether a result code means a damaged database file; False for None."""
+    """Return whether a result code means a damaged file; False for None."""
     return code is not None and code & 0xFF in (CORRUPT, NOTADB)
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means a missing resource or permission, rather than wrong data."""
+    """Return whether a result code means a missing resource or permission, not wrong data."""
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
 def advice(code: int) -> str | None:
-    """Return the remedy if a result code means a missing resource or permission (`is_lack`), else None."""
+    """Return the remedy for a missing resource or permission; None for other result codes."""
     return _ADVICE[NOMEM if code in _MEMORY_CODES else code & 0xFF] if is_lack(code) else None
 
 
 def explained(code: int, text: str) -> str:
-    """Return the name of a result code, SQLite's message `text`, and the remedy if there is one."""
+    """Return a result code's name, SQLite's message, and the remedy if there is one."""
     remedy = f" ({advice(code)})" if is_lack(code) else ""
     return f"{name(code)}: {text}".removesuffix(": ") + remedy
 
@@ -158,7 +158,7 @@ def name(code: int) -> str:
 
 
 def has_wal_reset_bug(version: str) -> bool:
-    """Return whether this version of SQLite was released with the WAL-reset bug.
+    """Return whether a version of SQLite was released with the WAL-reset bug.
 
     Source: sqlite.org/wal.html, "The WAL-Reset Bug": 3.7.0 to 3.51.2, except for 3.44.6 and 3.50.7.
     """

@@ -1,9 +1,9 @@
-"""Registry of drivers, with the properties of each driver.
+"""Registry of drivers and their properties.
 
 A target stores the data of a case, such as SQLite or PostgreSQL. A driver is a way to use a target from
-Python, such as sqlite3 or apsw. The code of a target is a package in `sqlstress.targets`, or a separate
-package that registers its driver with an entry point. Other modules name no driver and no target, except for
-modules that require SQLite.
+Python, such as sqlite3 or apsw. A target's code is a package in `sqlstress.targets`, or a separate package
+that registers its driver with an entry point. Only modules that require SQLite name a driver or target
+elsewhere.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""Levels of a commit's durability, on a scale that all targets share.
+"""Levels of durability of a commit, for all targets.
 
-A target describes the durability of a trial by a level, a colon and details.
+A target describes durability by a level, a colon and details.
 """
 AS_SET = "as set"
-"""Isolation level of transactions that the user's programs run: the default of the server."""
+"""Isolation level of transactions in the user's programs: the server's default."""
 OTHER_SQLITE = "other SQLite"
-"""Topic of an observation: the user's code used another SQLite library, and never that of the driver.
+"""Topic of an observation: the user's code used an SQLite library other than the driver's.
 
 The observation's `what` is the library, and `example` the version of its SQLite.
 """
 
 
 class DriverInfo(NamedTuple):
-    """Properties of a driver. They are known before the module of the driver is imported."""
+    """Properties of a driver, known before its module is imported."""
 
     target: str
-    """Name of the target that the driver uses."""
+    """Name of the driver's target, such as sqlite."""
     module: str
-    """Name of the module of the driver; empty if the target needs no module for it."""
+    """Module of the driver; empty if none is needed."""
     words: str
-    """Short description of the driver for `--help`."""
+    """Short description for `--help`."""
     everywhere: bool = True
     """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data. If not, it shows the highest rate that sqlstress itself reaches."""
+    """Whether the driver stores data. The driver dry does not, to measure sqlstress itself."""
     keyvalue: bool = False
-    """Whether the key-value experiment can use the driver although `everywhere` is False."""
+    """Whether the key-value experiment can use the driver, even if `everywhere` is False."""
     scripts: bool = False
-    """Whether the experiment with SQL scripts can use the driver although `everywhere` is False."""
+    """Whether the SQL script experiment can use the driver, even if `everywhere` is False."""
     programs: bool = False
-    """Whether the user's programs can open the data with their own library, given its location."""
+    """Whether the user's programs can open the data with their own library."""
     takes: frozenset[str] | None = None
-    """Names of the connection options that the driver supports; None means all options, as with SQLite."""
+    """Connection options that the driver supports; None means all, as with SQLite."""
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """Description of the driver's cheapest call, whose time is measured."""
+    """Description of the driver's cheapest call, which is timed."""
     difference: str = ""
-    """Sentence, without full stop, on data that only this driver reads or writes; may be empty."""
+    """Sentence, without full stop, on data that only this driver uses; may be empty."""
     serves: bool = False
-    """Whether the product is a server, which completes a request even if the requesting process has died."""
+    """Whether the product is a server, which completes requests of processes that have died."""
     package: str = ""
-    """Name of the target's package; empty means the package in `sqlstress.targets` with the target's name."""
+    """Package of the target; empty for the package in `sqlstress.targets` with the target's name."""
 
 
 _SQLITE = "sqlstress.targets.sqlite.drivers"
@@ -87,29 +87,29 @@ DRIVERS = {
     ),
     "dry": DriverInfo("dry", "", "stores nothing: shows the limit of the harness", stores=False),
 }
-"""Built-in drivers, by their name in cases and reports. The first is the default."""
+"""Built-in drivers, by name in cases and reports. The first is the default."""
 
 DEFAULT = next(iter(DRIVERS))
 
 ENTRY_POINT_GROUP = "sqlstress.targets"
-"""Group of the entry points for drivers of other packages. Each entry point refers to a `DriverInfo`."""
+"""Entry point group for drivers of other packages, each a `DriverInfo`."""
 
 
 class InstalledDrivers(NamedTuple):
-    """Drivers of other packages that are installed."""
+    """Installed drivers of other packages."""
 
     drivers: dict[str, DriverInfo]
     """Usable drivers, by name."""
     broken: dict[str, str]
-    """Reasons why drivers cannot be used, by name of the driver."""
+    """Reasons why drivers cannot be used, by driver."""
 
 
 @cache
 def installed() -> InstalledDrivers:
-    """Return the drivers of other packages. They cannot replace a built-in driver of the same name."""
+    """Return the drivers of other packages, which cannot replace built-in drivers."""
     result = InstalledDrivers({}, {})
-    # Each command calls this function, and the import of importlib.metadata takes 20 ms. So the files with
-    # entry points are searched first, and the module is imported only if one of them names a driver.
+    # Each command calls this function, and importing importlib.metadata takes 20 ms. So files with entry
+    # points are searched first, and the module is imported only if a file names a driver.
     has_entry_point = False
     for path in (path for folder in sys.path for path in Path(folder).glob("*-info/entry_points.txt")):
         with suppress(OSError):
@@ -144,7 +144,7 @@ def drivers() -> dict[str, DriverInfo]:
 
 
 def driver_info(driver: str) -> DriverInfo:
-    """Return the properties of a driver that the user can choose. Raises KeyError for an unknown driver."""
+    """Return a driver's properties. Raises KeyError for an unknown driver."""
     return DRIVERS[driver] if driver in DRIVERS else installed().drivers[driver]
 
 
@@ -154,46 +154,46 @@ def usual() -> dict[str, DriverInfo]:
 
 
 def keyvalue_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers that the key-value experiment can use, by name."""
+    """Return the drivers for the key-value experiment, by name."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.keyvalue}
 
 
 def script_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers that the experiment with SQL scripts can use, by name."""
+    """Return the drivers for SQL scripts, by name."""
     return {name: driver for name, driver in drivers().items() if driver.everywhere or driver.scripts}
 
 
 def program_drivers() -> dict[str, DriverInfo]:
-    """Return the drivers, by name, whose data the user's programs can open with their own library."""
+    """Return the drivers, by name, whose data the user's programs can open themselves."""
     return {name: driver for name, driver in drivers().items() if driver.programs}
 
 
 def driver_help(drivers: Mapping[str, DriverInfo]) -> str:
-    """Return the help text of an option whose value is one of these drivers."""
+    """Return the help text of an option with these drivers as values."""
     return f"Driver: {', '.join(f'{name} ({driver.words})' for name, driver in drivers.items())}."
 
 
 def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
-    """Return the names of the targets of the drivers that store data, each once, in order."""
+    """Return the distinct targets of drivers that store data, in order."""
     return tuple(dict.fromkeys(driver.target for driver in drivers.values() if driver.stores))
 
 
-# Properties of a driver that a report names. This machine may lack the driver, or it may no longer exist.
+# A report may name a driver that is not installed here, or no longer exists.
 
 
 def reported(driver: str) -> DriverInfo:
-    """Return the properties of a driver that a report names; default properties for an unknown driver."""
+    """Return the properties of a driver in a report; defaults for an unknown driver."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 
 
 def target_name(driver: str) -> str:
-    """Return the name of a driver's target; for an unknown driver, the name of the driver."""
+    """Return the name of a driver's target; for an unknown driver, the driver's name."""
     return reported(driver).target
 
 
 def takes(driver: str, setting: str) -> bool:
-    """Return whether a driver supports a connection option, given by its name."""
+    """Return whether a driver supports the connection option `setting`."""
     properties = reported(driver)
     return properties.takes is None or setting in properties.takes
 
@@ -203,10 +203,10 @@ def serves(driver: str) -> bool:
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing, and shows the highest rate of sqlstress itself."""
+    """Return whether a driver stores nothing, to show the highest rate of sqlstress itself."""
     return not reported(driver).stores
 
 
 def durability_level(durability: str) -> str:
-    """Return the level with which a target's description of durability begins, such as NOTHING_STORED."""
+    """Return the level (such as NOTHING_STORED) of a description of durability."""
     return durability.partition(":")[0].strip()

@@ -1,3 +1,3 @@
-"""Version of sqlstress, in a module without imports, so that reading it imports nothing else."""
+"""Version of sqlstress, in a module without imports."""
 
 __version__ = "0.2.0"

@@ -1,1 +1,1 @@
-"""Command line: each command parses its options, calls a function, prints a text and returns an exit code."""
+"""Command line: each command parses its options, calls a function, prints text, returns an exit code."""

@@ -1,4 +1,4 @@
-"""Command group `sqlstress`: its commands, imported when they are called, and the handling of errors.
+"""Command group `sqlstress`, whose commands are imported when they are called, and error handling.
 
 Without a command, the default experiment runs. An experiment is a kind of load, such as kv or sql.
 """
@@ -50,17 +50,17 @@ OTHER_COMMANDS = {
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands that belong to no experiment: import string, and line in the list of commands."""
+"""Commands without an experiment: import string, and line in the list of commands."""
 
 
 def summaries() -> dict[str, str]:
-    """Return the lines of the list of commands in `sqlstress --help`, by name of the command."""
+    """Return the lines of `sqlstress --help` on commands, by name of the command."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
 
 def _suggest_command(word: str) -> str:
-    """Return " Did you mean ...?" if `word` is a file that a command takes, else ""."""
+    """Return " Did you mean sqlstress run plan.toml?" if a command takes the file `word`, else ""."""
     command_of_suffix = {".toml": "run"}
     command_of_suffix |= {
         suffix: name for name, experiment in commands().items() for suffix in experiment.command.takes
@@ -72,10 +72,10 @@ def _suggest_command(word: str) -> str:
 
 
 class LazyGroup(click.Group):
-    """Command group that imports a command when it is called. Without a command, the default one runs."""
+    """Command group that imports a command when it is called. Without a command, kv runs."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # During shell completion, `args` lacks the word at the cursor, which may become a command.
+        # During shell completion, `args` lacks the word at the cursor, which may be a command.
         no_command = not args and not ctx.resilient_parsing
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
@@ -133,7 +133,7 @@ class LazyGroup(click.Group):
 
 
 def main_options() -> list[Option]:
-    """Return the main options of the default command, which `sqlstress --help` also lists."""
+    """Return the main options of the default command, for `sqlstress --help`."""
     default = get_experiment(DEFAULT)
     options = {option.name: option for option in default.options}
     return [options[name] for name in default.command.main_options if name in options]
@@ -154,7 +154,7 @@ def cli() -> None:
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the click command `name`, which measures an experiment."""
+    """Return the command `name`, which measures an experiment."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -185,8 +185,8 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study whose options (`values`) the study itself parses, and return the exit code."""
-    # Imported only when needed, so that errors in options are reported without delay.
+    """Run a study that parses its own options, and return the exit code."""
+    # Imported only when needed, so that errors in options are reported at once.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
 
@@ -208,16 +208,16 @@ def measure_plan(plan: Path, **given: Any) -> int:
     return RunOptions.pop_from(given).measure_plan(Plan(from_toml(plan)))
 
 
-# Commands such as `ab` and `limit` that measure the default experiment, or the experiment named in the
-# arguments: `sqlstress limit sql a.sql`. The name may come before or between the options.
+# Commands such as `ab` and `limit` measure the default experiment, or the experiment named in the arguments:
+# `sqlstress limit sql a.sql`. The name may come before or between the options.
 
 
 Made = Callable[[str], click.Command]
-"""Function from the name of an experiment to the variant of a command that measures the experiment."""
+"""Function from an experiment's name to the variant of a command for this experiment."""
 
 
 class ExperimentCommand(GroupedCommand):
-    """Command on the default experiment, or on the experiment that the arguments name: `limit sql a.sql`."""
+    """Command for the default experiment, or for another: `limit sql a.sql`."""
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -241,9 +241,9 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that turns a function into a command that measures an experiment.
+    """Return a decorator that makes a function the command for an experiment.
 
-    `made` returns the variant of the command for another experiment, given its name.
+    `made` returns the variant of the command for an experiment, given its name.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
@@ -251,15 +251,12 @@ def experiment_command(
 
 
 def other_experiments() -> str:
-    """Return the other experiments that `ab` and `limit` can measure, for a sentence: "sql, app or exec"."""
+    """Return the experiments besides kv that `ab` and `limit` can measure: "sql, app or exec"."""
     return listing([name for name in windowed_commands() if name != DEFAULT], "or")
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
-    """Return the name of the experiment in a command line's words, and the words without the name.
-
-    Return the default experiment if the words name none.
-    """
+    """Return the experiment named in `words` (the default if none is), and the remaining words."""
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         index += 1 if _is_complete(words[index], made) else 2
@@ -278,7 +275,7 @@ def _is_complete(word: str, made: Made) -> bool:
 
 
 def short_names(files: Sequence[Path]) -> list[str]:
-    """Return short, different names of files: without suffix, preceded by folders if needed."""
+    """Return short, distinct names of files: without suffix, and with folders if needed."""
     paths = [file.absolute() for file in files]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
@@ -288,9 +285,9 @@ def short_names(files: Sequence[Path]) -> list[str]:
 
 
 def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
-    """Return the unparsed values of the options in a list of words, by option name.
+    """Return the unparsed values of the options in `words`, by option name. Raises UsageError.
 
-    `where` is the option that contains the words, such as --a. Messages of UsageError begin with `where`.
+    `where` is the option that contains the words, such as --a, with which error messages begin.
     """
     expected = list(options)
     command = click.Command(where, params=click_options(expected), add_help_option=False)
@@ -308,13 +305,13 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
 
 
 UNEXPECTED = 4
-"""Exit code after an exception that is neither a SqlstressError nor an error of click."""
+"""Exit code after an unexpected exception, which is neither SqlstressError nor of click."""
 LONGEST = 400
 """Maximum length of an error message, in characters."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and return its exit code. Never raises, never prints a traceback."""
+    """Run a command line and return the exit code. Never raises, never prints a traceback."""
     try:
         code = cli.main(list(arguments), prog_name="sqlstress", standalone_mode=False, obj=tuple(arguments))
         return code if isinstance(code, int) else 0
@@ -341,6 +338,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error as one clean line, followed by the text `read_on`, and return `code`."""
+    """Print an error message on one line, then `read_on`; return `code`."""
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

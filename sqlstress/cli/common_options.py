@@ -1,4 +1,4 @@
-"""Options of several commands, as parameters of the library click, and classes for help and errors."""
+"""Options of several commands, as parameters for click, and classes for help and errors."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ C = TypeVar("C", bound=click.Command)
 
 
 class _CompletedParameter(click.Parameter):
-    """Parameter of click for one of our options, with shell completion of its values."""
+    """Parameter for click of one of our options, with shell completion of values."""
 
     option: Option
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the possible completions of a value; for a list, of its last item."""
+        """Return the possible completions of a value; for a list, of the last item."""
         from click.shell_completion import CompletionItem
 
         option = self.option
@@ -53,11 +53,11 @@ class _CompletedParameter(click.Parameter):
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Metavars, or parts of metavars, of options whose value is a file. A metavar names a value in `--help`."""
+"""Pattern of the metavar (name of the value in `--help`) of an option whose value is a file."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return the item that makes the shell complete files or folders; [] if the metavar is for neither."""
+    """Return an item that makes the shell complete files or folders; empty for other options."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -65,7 +65,7 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Parameter of click for one of our options, with a heading in `--help`. The value stays unparsed."""
+    """Parameter for click of one of our options, with a heading in `--help`. The value stays unparsed."""
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -85,7 +85,7 @@ class HeadedOption(_CompletedParameter, click.Option):
 
 
 class HeadedArgument(_CompletedParameter, click.Argument):
-    """Parameter of click for one of our positional arguments, which takes one word or several."""
+    """Parameter for click of one of our positional arguments, with one or several words."""
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -100,28 +100,28 @@ class HeadedArgument(_CompletedParameter, click.Argument):
 
 MAIN_HEADING = "Most used"
 RUNNING = "Running"
-"""Heading of options for files and for the display."""
+"""Heading in `--help` of options for files and the display."""
 
 
 class GroupedCommand(click.Command):
-    """Command whose `--help` shows the main options first, and the others under their headings.
+    """Command whose `--help` shows the main options first, and other options by heading.
 
-    A positional word that no HeadedArgument takes is an error.
+    Unexpected positional words are an error.
     """
 
     def __init__(self, *args: Any, main: Sequence[str] = (), **known: Any) -> None:
-        """`main` has the names of the options that `--help` shows first, without dashes."""
+        """`main` has the names, without dashes, of options that `--help` shows first."""
         super().__init__(*args, **known)
         self._main = main
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # click allows extra words here, so that we can reject them below with better advice. For example, if
-        # the user writes an option before the name of a command, this name is an extra word.
+        # click allows extra words here, so that they are rejected below with better advice: the user may have
+        # written an option before the name of a command, for example.
         ctx.allow_extra_args = True
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            # An experiment has texts on the reasons why it lacks some options of other experiments.
+            # An experiment has reasons why it lacks some options of other experiments.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
             reason = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
             message = (
@@ -140,7 +140,7 @@ class GroupedCommand(click.Command):
                 formatter.write_dl([record for param in params if (record := param.get_help_record(ctx))])
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-        """Return the parameters that `--help` shows, by heading, in the order of display."""
+        """Return the parameters for `--help`, by heading, in order."""
         ours = (click.Option, HeadedArgument)
         shown = [
             param for param in self.get_params(ctx) if isinstance(param, ours) and param.get_help_record(ctx)
@@ -157,7 +157,7 @@ class GroupedCommand(click.Command):
 
 
 def _suggested_names(ctx: click.Context) -> list[str]:
-    """Return the names of options that may be meant by a mistyped option of the command in `ctx`.
+    """Return the names that a mistyped option of the command in `ctx` may mean.
 
     If the command line names no command, the options of `sqlstress` itself are included.
     """
@@ -170,7 +170,7 @@ def _suggested_names(ctx: click.Context) -> list[str]:
 
 
 def no_such_option(word: str, known: Iterable[str]) -> str:
-    """Return the error message for an unknown option, with similar options from `known`."""
+    """Return the error message for an unknown option, with similar options in `known`."""
     if text := REMOVED.get(word.lstrip("-")):
         return text
     longer = [name for name in known if name.startswith(word)][:MAX_SUGGESTIONS]
@@ -181,7 +181,7 @@ def no_such_option(word: str, known: Iterable[str]) -> str:
 
 
 def _advise_on_word(word: str, ctx: click.Context) -> str:
-    """Return advice on an unexpected word: to write the command first, or to leave the word out."""
+    """Return advice on an unexpected word: write the command first, or leave the word out."""
     group = ctx.parent.command if ctx.parent else None
     commands = group.list_commands(ctx) if isinstance(group, click.Group) else []
     near = difflib.get_close_matches(word, commands, n=1)
@@ -194,7 +194,7 @@ def _advise_on_word(word: str, ctx: click.Context) -> str:
 
 
 def with_options(options: Iterable[Option]) -> Callable[[C], C]:
-    """Return a decorator that adds our options to a click command, before its other parameters."""
+    """Return a decorator that adds our options to a click command, before other parameters."""
 
     def add(command: C) -> C:
         new_options = list(options)
@@ -211,7 +211,7 @@ def click_options(options: Iterable[Option]) -> list[click.Parameter]:
 
 
 def output_option(what: str, formats: Sequence[str] = tuple(FORMATS)) -> Callable[[Any], Any]:
-    """Return a decorator that adds the option -o. `what` begins its help text, which lists the `formats`."""
+    """Return a decorator that adds the option -o. `what` begins its help text."""
     suffixes = ", ".join(f".{suffix}" for suffix in SUFFIXES if suffix in formats)
     long_forms = " or ".join(f"{form}:FILE" for form in formats if form not in SUFFIXES)
     more = f". Also {long_forms}" if long_forms else ""
@@ -252,16 +252,16 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
     "quiet": click.option("--quiet", is_flag=True, help="Print errors only."),
     "no_progress": click.option("--no-progress", is_flag=True, help="Show no progress bar."),
 }
-"""Decorators that add the options for files and for the display, by name of the parameter."""
+"""Decorators that add options for files and the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options of sweeps, by name of the parameter, that A/B tests and searches lack."""
+"""Options of sweeps, by name of the parameter, that A/B tests and searches do not have."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
-    """Return a decorator that adds the options for files and for the display, except those in `without`.
+    """Return a decorator that adds the options for files and the display, except `without`.
 
-    For a study without cases, `saves` is the beginning of the help text of -o, and -o has only the formats
-    that need no figures of cases.
+    `saves` begins the help text of -o for a study without cases, whose -o has only the formats that need no
+    figures of cases.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -276,12 +276,12 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the unparsed values of options that the user set, by option name, such as "busy-timeout"."""
+    """Return the unparsed values set by the user, by option name, such as "busy-timeout"."""
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
 class RunOptions(NamedTuple):
-    """Values of the options for files and for the display, with methods that run a study."""
+    """Values of the options for files and the display, with methods that run a study."""
 
     outputs: tuple[str, ...]
     github: bool
@@ -294,7 +294,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove the options for files and for the display from the values, and return these options."""
+        """Remove the options for files and the display from `given`; return the removed options."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
@@ -304,7 +304,7 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study and return the exit code. If `strict`, a study without an answer is a failure."""
+        """Run a study and return the exit code. With `strict`, a study without an answer fails."""
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -326,7 +326,7 @@ class RunOptions(NamedTuple):
         return not (self.quiet or self.no_progress)
 
     def measure_plan(self, plan: Plan) -> int:
-        # Imported only when the options are valid, so that errors in options are reported without delay.
+        # Imported only if the options are valid, so that errors in options are reported at once.
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan
 

@@ -1,4 +1,4 @@
-"""Command sqlstress doctor: examines this machine, its file system and its SQLite builds."""
+"""Command `sqlstress doctor`: examines this machine, its file system and its SQLite builds."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sqlstress.report.case import COMMON
 from sqlstress.show.endings import FINE
 
 LONGEST_PID = 10
-"""Maximum number of digits of a process id. A longer number is the name of a file."""
+"""Maximum number of digits of a process ID; a longer number is a file name."""
 
 
 def _common_help(name: str) -> str:
-    """Return the help text of the option `name` of COMMON, with its default."""
+    """Return the help text of a common option, with the default."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -92,7 +92,7 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a program, given as a process id or a file. Return the exit code."""
+    """Print the SQLite libraries of a process ID or file, and return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
@@ -118,7 +118,7 @@ def _show_builds(program: str) -> int:
 
 
 def _hunt(driver: str, directory: Path) -> int:
-    """Hunt for 10 s for lost commits in a driver's SQLite, and print the result. Return the exit code."""
+    """Try for 10 s to lose commits in a driver's SQLite, print the result, return the exit code."""
     from sqlstress.analysis.study_parts import parts
     from sqlstress.api import hunt
     from sqlstress.show.doctor_view import hunt_text
@@ -130,7 +130,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver except `driver`: its library, its server (at `address`), or an error."""
+    """Yield a line on each driver except `driver`: library, server (at `address`), or error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

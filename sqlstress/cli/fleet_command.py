@@ -1,4 +1,4 @@
-"""Command sqlstress fleet: measures a plan (a file with cases) on each host of a Dask cluster."""
+"""Command `sqlstress fleet`: measures a plan (a file with cases) on each host of a Dask cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Run of a study by a command: progress bar on standard error, saved and printed report, exit code.
 
-A study decides which cases are measured and in which order. An observer receives its progress.
+A study decides which cases are measured, and in which order. An observer receives its progress.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sqlstress.studies.sweep import run_study
 
 
 def command_line() -> tuple[str, ...]:
-    """Return the words of the current command line, without secrets such as passwords."""
+    """Return the words of the current command line, without passwords."""
     return redact_words(("sqlstress", *(click.get_current_context().obj or ())))
 
 
@@ -38,8 +38,8 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` opens the session of the study, and `watching` yields the observer of its progress. If `strict`
-    is true, a study without a definite answer is a problem, too.
+    `opening` opens the session of the study, and `watching` yields the observer of its progress. With
+    `strict`, a study without a definite answer is a problem, too.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -61,26 +61,26 @@ def measure(
 
 
 REDRAW_S = 0.05
-"""Minimum time between two drawings of the bar, in seconds. Progress is reported ten times a second."""
+"""Minimum time between two drawings of the progress bar, in seconds."""
 LAYOUT = "{desc} |{bar}| {unit}"
-"""Layout of the bar for tqdm."""
+"""Layout of the progress bar, for tqdm."""
 
 
 def clock_text(seconds: float) -> str:
-    """Return a duration as a clock shows it: 0:09, 1:30, 2:05:00."""
+    """Return a duration such as "0:09", "1:30" or "2:05:00"."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Bar(Observer):
-    """Observer that draws a progress bar of tqdm."""
+    """Observer that draws a progress bar with tqdm."""
 
     def __init__(self, bar: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._bar, self._clock, self._drawn = bar, clock, -math.inf
 
     def progress(self, progress: Progress) -> None:
-        """Draw the progress, unless the last drawing was less than REDRAW_S ago."""
+        """Draw the progress, at most once per REDRAW_S seconds."""
         now = self._clock()
         if now - self._drawn < REDRAW_S and progress.done < progress.total:
             return
@@ -97,7 +97,7 @@ class Bar(Observer):
 
 @contextmanager
 def watcher(visible: bool) -> Iterator[Observer]:
-    """Yield an observer. If `visible`, it draws a progress bar, which is removed at the end."""
+    """Yield an observer, which draws a progress bar if `visible`."""
     if not visible:
         yield Observer()
         return
@@ -111,23 +111,23 @@ def watcher(visible: bool) -> Iterator[Observer]:
         yield Bar(bar)
 
 
-# Display of `sqlstress watch`, which observes other programs. The method `moment` shows their current state:
-# its parameter `page` returns the state as several lines, and `line` as a single line.
+# Display of `sqlstress watch`, which observes other programs. `page` returns their state as several lines,
+# `line` as a single line.
 
 
 class LinePrinter(Observer):
-    """Observer that prints the state of other programs as a line each time, for pipes and `--plain`."""
+    """Observer that prints the state of other programs as lines, for pipes and `--plain`."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         print_text(line())
 
 
 class PagePrinter(Observer):
-    """Observer that draws the state of other programs as a page on a terminal, over the previous page."""
+    """Observer that draws the state of other programs on a terminal, over the previous state."""
 
     def __init__(self) -> None:
         self._clear = ""
-        """Escape sequence that removes the current page; empty before the first page."""
+        """Escape sequence that removes the drawn page; empty before the first page."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         text = page()
@@ -135,15 +135,15 @@ class PagePrinter(Observer):
         self._clear = f"\033[{text.count(chr(10)) + 1}A\033[J"
 
     def remove(self) -> None:
-        """Remove the page, because the report is printed next."""
+        """Remove the drawn page, because the report follows."""
         print_text(self._clear, end="")
 
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield an observer that shows the state of other programs; it shows nothing unless `wanted`.
+    """Yield an observer that shows the state of other programs if `wanted`.
 
-    The state is a page that is redrawn. If `plain`, or without a terminal, each state is a line.
+    The state is redrawn in place, or printed as lines if `plain` or without a terminal.
     """
     if not wanted:
         yield Observer()

@@ -1,4 +1,4 @@
-"""Outputs of a report: files and streams (option -o), the terminal, and GitHub Actions (option --github).
+"""Outputs of a report: files and streams (option -o), terminal, GitHub Actions (option --github).
 
 The value of -o is FILE with a suffix that selects the format, FORMAT:FILE, or FORMAT:- for standard output.
 """
@@ -26,13 +26,13 @@ from sqlstress.show.formats import FORMATS, NAMED_FORMATS, SECOND_FILES
 from sqlstress.system.files import path_length_note, reason, short_path
 
 Tell = Callable[[str], None]
-"""Function that prints a text: `print_text`, or `print_error` if a report goes to standard output."""
+"""Function that prints text: `print_text`, or `print_error` if the report is on standard output."""
 CLOSED = "standard output is closed, so nothing can be printed"
 _PLAINER = str.maketrans("▁▂▃▄▅▆▇█–µ", "12345678-u")  # noqa: RUF001 - the dash of a missing figure
 
 
 def print_text(text: str, end: str = "\n") -> None:
-    """Print a text on standard output. Characters that its encoding lacks are replaced.
+    """Print a text on standard output, with substitutes for characters missing in its encoding.
 
     A closed pipe is no error. Raises EnvironmentFailure for other failures, such as a full disk.
     """
@@ -54,7 +54,7 @@ def print_text(text: str, end: str = "\n") -> None:
 
 
 def print_page(text: str) -> None:
-    """Print a page on standard output, with colours on a terminal. Raises EnvironmentFailure on failure."""
+    """Print a page on standard output, in colour on a terminal. Raises EnvironmentFailure."""
     from sqlstress.show.text import coloured
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
@@ -63,7 +63,7 @@ def print_page(text: str) -> None:
 
 
 def print_error(text: str) -> None:
-    """Print a line on standard error; do nothing if that fails."""
+    """Print a line on standard error; ignore failures."""
     with suppress(OSError):
         click.echo(text, err=True)
 
@@ -76,7 +76,7 @@ class Output:
     path: Path
 
     def save(self, *reports: Report) -> None:
-        """Write reports to the file, and to the second file if the format has one.
+        """Write reports to the file, and to a second file if the format has one.
 
         Raises EnvironmentFailure on failure.
         """
@@ -85,11 +85,11 @@ class Output:
             write_atomically(self.second_path, SECOND_FILES[self.format][1](*reports))
 
     def write(self, text: str) -> None:
-        """Write a text to this output. Raises EnvironmentFailure on failure."""
+        """Write a text to this output. Raises EnvironmentFailure."""
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with their names if the format shows names. Raises EnvironmentFailure on failure."""
+        """Write reports, with names if the format shows them. Raises EnvironmentFailure."""
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -106,14 +106,14 @@ class Output:
 
     @property
     def second_path(self) -> Path | None:
-        """Path of the second file, such as "tps-latency.json"; None if the format has only one file."""
+        """Path of the second file, such as "tps-latency.json"; None if the format has one file."""
         if self.format not in SECOND_FILES:
             return None
         return self.path.with_name(f"{self.path.stem}{SECOND_FILES[self.format][0]}{self.path.suffix}")
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Return the outputs for all values of -o, and remove unfinished files of killed runs in their folders.
+    """Return the outputs for all values of -o; remove unfinished files of killed runs in their folders.
 
     Raises UsageError for an invalid value, and EnvironmentFailure if standard output is needed but closed.
     """
@@ -128,19 +128,19 @@ def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> l
 
 
 def use_stdout(outputs: Sequence[Output]) -> bool:
-    """Return whether a report goes to standard output. If so, no other text may be printed there."""
+    """Return whether a report goes to standard output, where no other text may be printed."""
     return any(output.is_stdout for output in outputs)
 
 
 def text_printer(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts other than the report, on a stream without the report."""
+    """Return the function that prints texts on a stream without the report."""
     return print_error if use_stdout(outputs) else print_text
 
 
 def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
     """Return the output for one value of -o.
 
-    Raises UsageError if the value is invalid, or if the file cannot be written.
+    Raises UsageError if the value is invalid, or the file cannot be written.
     """
     prefix, colon, rest = text.partition(":")
     if colon and prefix in formats:
@@ -163,7 +163,7 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
 
 
 def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file `path` cannot be written. `text` is the value of -o, for the message."""
+    """Raise UsageError if the file `path` cannot be written. `text` is the value of -o."""
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
@@ -204,7 +204,7 @@ def _refusal_of_folder(target: Path) -> str:
 
 
 def _permissions(path: Path) -> str:
-    """Return the permissions of a path for a message: " (-rw-r--r--)"; "" if unknown, as on Windows."""
+    """Return a path's permissions as text, such as " (-rw-r--r--)"; "" if unknown, as on Windows."""
     with suppress(OSError):
         if os.name == "posix":
             return f" ({stat.filemode(path.stat().st_mode)})"
@@ -212,14 +212,14 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: a stream itself, or a file's folder and the existing file."""
+    """Return the paths that must be writable: a stream, or a file's folder and the existing file."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
     return [target.parent, target] if target.exists() else [target.parent]
 
 
-# Option --github: the summary and the annotations of a step in GitHub Actions.
+# Option --github: summary and annotations of a step in GitHub Actions.
 
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
@@ -228,13 +228,13 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 @dataclass(frozen=True, slots=True)
 class SaveStep:
-    """Output of reports to a step of a GitHub Actions job: the step's summary, and annotations."""
+    """Output of reports to a step in GitHub Actions: summary and annotations."""
 
     summary: Path
-    """File to which summaries are appended."""
+    """File to which the summary is appended."""
 
     tell: Tell = print_text
-    """Function that prints an annotation. GitHub reads annotations from both standard streams."""
+    """Function that prints an annotation, on standard output or standard error."""
 
     @classmethod
     def here(cls, tell: Tell = print_text) -> SaveStep:
@@ -245,16 +245,13 @@ class SaveStep:
         return cls(Path(name), tell)
 
     def save(self, *reports: Report) -> None:
-        """Print annotations on the problems of reports, and append a summary of the reports.
-
-        Raises EnvironmentFailure on failure.
-        """
+        """Print annotations on problems, and append a summary. Raises EnvironmentFailure."""
         from sqlstress.show.github import summary, workflow_commands
 
         self.show(workflow_commands(*reports), summary(*reports))
 
     def show(self, annotations: Iterable[str], summary: str) -> None:
-        """Print `annotations`, and append `summary`, in Markdown. Raises EnvironmentFailure on failure."""
+        """Print `annotations`; append `summary`, which is Markdown. Raises EnvironmentFailure."""
         for line in annotations:
             self.tell(line)
         try:
@@ -266,20 +263,20 @@ class SaveStep:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Standard output, as an output of reports that people read."""
+    """Output of reports to standard output, for people."""
 
     details: bool = False
-    """Whether all details are printed, or only the main part."""
+    """Whether all details are printed."""
 
     def save(self, report: Report) -> None:
-        """Print a report. Raises EnvironmentFailure on failure."""
+        """Print a report. Raises EnvironmentFailure."""
         from sqlstress.show.text import pages
 
         print_page(pages(self.details).report(report))
 
 
 class Saver:
-    """Writer of a report to files after each step, and to other outputs at the end, even if some fail."""
+    """Writer of a report to files after each step, and to other outputs at the end."""
 
     def __init__(
         self,
@@ -288,7 +285,7 @@ class Saver:
         step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
-        """`note` prints the folder of kept databases; None prints nothing."""
+        """`note` prints the folder of kept databases, if any."""
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note
@@ -297,7 +294,7 @@ class Saver:
         self._files = [output for output in outputs if not is_stream(output.path)]
         self._streams = [output for output in outputs if is_stream(output.path)]
         self.problem: SqlstressError | None = None
-        """Error of the last attempt to save the report, or None."""
+        """Error of the last attempt to save; None after a success."""
 
     @classmethod
     def of(
@@ -308,7 +305,7 @@ class Saver:
         details: bool,
         formats: Collection[str] = FORMATS,
     ) -> Saver:
-        """Return the saver for the values of the options -o, --github, --quiet and --details.
+        """Return the saver for the values of -o, --github, --quiet and --details.
 
         Raises UsageError for invalid options, and EnvironmentFailure if standard output is closed and would
         be the only output.
@@ -324,15 +321,15 @@ class Saver:
         return cls(parsed_outputs, terminal, step, None if quiet else tell)
 
     def after_step(self, report: Report) -> None:
-        """Write the report of the measurement so far to the files."""
+        """Write the report so far to the files."""
         self.problem = None
         self._save(self._files, report)
 
     def save_final(self, report: Report, kept_folder: Path | None = None) -> None:
-        """Write the final report to the outputs that can be written only once.
+        """Write the final report to the outputs that are written once: terminal, pipes, devices, GitHub.
 
-        These are the terminal, pipes, devices and GitHub. If an output failed and no JSON file has the
-        report, save a copy in the temporary folder. `kept_folder` is the folder of kept databases, or None.
+        If an output failed and no JSON file has the report, save a copy in the temporary folder.
+        `kept_folder` is the folder of kept databases, or None.
         """
         if report.holds_something:
             self._save([*self._terminal, *self._streams], report)
@@ -365,7 +362,7 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Replace a KeyboardInterrupt from the block by Interrupted, with the names of the written files.
+        """Turn a KeyboardInterrupt in the block into Interrupted, which names the written files.
 
         After the block, stop signals are ignored, because only the final messages are still to be printed.
         """
@@ -380,7 +377,7 @@ class Saver:
             raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
-        """Write the report to these outputs. If some fail, keep the last error in `problem`."""
+        """Write the report to these outputs; keep the last error in `problem`."""
         for output in outputs:
             try:
                 output.save(report)
@@ -394,7 +391,7 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Save the report as JSON in the temporary folder, and add the name of the file to `problem`."""
+        """Save the report as JSON in the temporary folder, and add the file's name to `problem`."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

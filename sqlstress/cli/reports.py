@@ -1,4 +1,4 @@
-"""Commands on saved reports: sqlstress report, compare, and schema (the JSON Schema of reports)."""
+"""Commands on saved reports: `sqlstress report`, `compare`, and `schema`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def schema() -> None:
 
 
 def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the paths, with each folder replaced by its JSON files.
+    """Return the paths, each folder replaced by its JSON files.
 
     Raises UsageError for a folder with no JSON file, or with too many.
     """
@@ -64,7 +64,7 @@ def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Pat
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for an invalid path (the error follows when it is read)."""
+    """Return whether a path is a folder; False for an invalid path, whose reading will fail later."""
     try:
         return path.is_dir()
     except OSError:
@@ -72,8 +72,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _reports_in(folder: Path) -> list[Path]:
-    """Return the JSON files below a folder, sorted. Raises UsageError if there are none or too many."""
-    # Stop after the first file too many, because the folder may be the root of a file system.
+    """Return the JSON files below a folder, sorted. Raises UsageError for none, or too many."""
+    # Stop after the first file too many: the folder may be the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
         raise UsageError(f"the folder {str(folder)!r:.200} has no JSON file. Save reports with -o NAME.json.")
@@ -85,7 +85,7 @@ def _reports_in(folder: Path) -> list[Path]:
 
 
 def _json_files(folder: Path) -> Iterator[Path]:
-    """Yield the JSON files of a folder and its subfolders. Raises UsageError for an unreadable folder."""
+    """Yield the JSON files below a folder. Raises UsageError for an unreadable folder."""
 
     def refuse(error: OSError) -> NoReturn:
         raise UsageError(f"cannot read the folder {str(error.filename)!r:.200}: {error.strerror or error}.")
@@ -123,7 +123,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs, COMPARISON_FORMATS)
-    # Read first: a single report is more often the name of a missing file or folder than a mistake in number.
+    # Read first: a single report is more often a missing file or folder than a mistake in number.
     reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Commands sqlstress ab (A/B test), limit (highest rate) and check (against a baseline).
+"""Commands `sqlstress ab` (A/B test), `limit` (highest rate) and `check` (against a baseline).
 
 An A/B test compares two arms (variants), A and B. Options of the test, not of its cases, are called `gate`.
 """
@@ -92,7 +92,7 @@ def ab_command(experiment: str) -> click.Command:
 
 
 def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the unparsed options of A, and those of B. Raises UsageError if there is nothing to compare."""
+    """Return the unparsed options of A and of B. Raises UsageError if there is nothing to compare."""
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
     if not gate.keys() & {"a", "b", "python-a"}:
@@ -104,7 +104,7 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Return the unparsed options that the text of --a or --b contains (`name` is a or b).
+    """Return the unparsed options in the text of --a or --b; `name` is a or b.
 
     Raises UsageError for an invalid text.
     """
@@ -122,9 +122,9 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the object that opens the bench: for this Python, or for those of --python-a and --python-b.
+    """Return the object that opens the A/B test, for this Python or for --python-a and --python-b.
 
-    Raises UsageError for a connection string of a server together with --python-a.
+    Raises UsageError for a server's connection string together with --python-a.
     """
     if "python-a" not in gate:
         return make_own_python(arms, cases, directory, command_line())

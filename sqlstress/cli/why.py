@@ -1,4 +1,4 @@
-"""Command sqlstress why: causes and cures of an SQLite error of which only a line of a log is known."""
+"""Command `sqlstress why`: causes and remedies of an SQLite error, given a line of a log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlstress.show.endings import FINE
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 
 MIN_WAIT_S = 0.1
-"""Shortest wait that does not count as "at once", in seconds."""
+"""Shortest wait, in seconds, that does not count as "at once"."""
 MAX_CAUSES = 4
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
@@ -40,7 +40,7 @@ def explain_code(code: Sequence[str], after: str | None) -> int:
 
 
 def _lines(code: int, waited_s: float | None) -> list[str]:
-    """Return the answer in two to six lines: causes of a result code, and cures.
+    """Return the causes of a result code, and remedies, in two to six lines.
 
     `waited_s` is the time that the statement waited, in seconds; None if unknown.
     """
@@ -69,19 +69,19 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return up to `limit` causes with cures, the likeliest (the cause with the most general rule) first."""
+    """Return up to `limit` causes with remedies, the likeliest (with the most general rule) first."""
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from the time that a statement waited; no facts if it is None."""
+    """Return the facts that follow from a statement's wait; no facts for None."""
     if waited_s is None:
         return Facts()
     return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")
 
 
 def _seconds(text: str) -> float:
-    """Return the value of --after in seconds. Raises UsageError for an invalid duration."""
+    """Return the value of --after in seconds. Raises UsageError if invalid."""
     parse: Any = duration(0.0)
     try:
         return float(parse(text))

@@ -1,1 +1,1 @@
-"""Options: their definition, and parsers of their values from the command line and from plans (TOML)."""
+"""Options: definitions, and parsers of values from the command line and from plans (TOML)."""

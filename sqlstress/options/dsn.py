@@ -1,6 +1,6 @@
-"""Connection strings (DSN) of PostgreSQL servers. Their passwords are never shown or saved.
+"""Connection strings (DSN) of PostgreSQL servers, whose passwords are never shown or saved.
 
-Only code that connects to the server reads the complete string; all else gets user@host:port/database.
+Only code that connects to the server reads the complete string; other code gets user@host:port/database.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from itertools import pairwise
 from typing import Any
 
 NAME = "dsn"
-"""Name of the option whose value is a connection string."""
+"""Name of the option with a connection string."""
 HIDDEN = "..."
-"""Text that replaces a part that may be secret."""
+"""Text in place of a part that may be secret."""
 PACKAGE = "'.[postgres]'"
 EXTRA = f"python -m pip install {PACKAGE}"
 """Command that installs the packages for PostgreSQL."""
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")
-"""Name of a user or database that is shown. Any other text may be part of an unquoted password."""
+"""Pattern of a user or database name that is shown. Other text may be part of an unquoted password."""
 _HOST = re.compile(r"[\w.:%-]{1,255}|[@/][\w./@+ -]{0,200}")
 _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. As a str, it has only the parts that may be shown."""
+    """Connection string. Its value as a str has only the parts that may be shown."""
 
     whole: str
-    """Complete connection string, as the user wrote it, perhaps with a password."""
+    """Complete connection string, perhaps with a password."""
     is_local: bool
     """Whether all hosts in the connection string are this machine."""
 
@@ -44,7 +44,7 @@ class Dsn(str):
 
 
 def dsn(value: Any) -> Dsn:
-    """Parse a connection string. Raises ValueError, whose message never quotes the connection string."""
+    """Parse a connection string. Raises ValueError, whose message never quotes the string."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("this is not a connection string: write postgresql://user@host/database")
     parts = {**_defaults(), **_parse(value)}
@@ -63,7 +63,7 @@ def dsn(value: Any) -> Dsn:
 
 
 def redact(value: str) -> str:
-    """Return the parts of a connection string that may be shown; HIDDEN for any other text."""
+    """Return the parts of a connection string that may be shown; "..." for any other text."""
     try:
         return str(dsn(value))
     except ValueError:
@@ -71,7 +71,7 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line, with all connection strings redacted, also within other words."""
+    """Return the words of a command line, with connection strings redacted everywhere."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
@@ -87,7 +87,7 @@ def redact_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _redact_nested(word: str) -> str:
-    """Return a word with its connection strings redacted. A word such as "--a=--dsn ..." contains several."""
+    """Return a word such as "--a=--dsn ..." with its connection strings redacted."""
     name, is_given, value = word.partition("=")
     if not is_given or " " in name:
         name, is_given, value = "", "", word
@@ -98,10 +98,10 @@ def _redact_nested(word: str) -> str:
 
 
 def _parse(text: str) -> dict[str, str]:
-    """Return the parts of a connection string, by keyword of libpq. Raises ValueError if it is invalid."""
+    """Return the parts of a connection string, by keyword of libpq. Raises ValueError if invalid."""
     if _URL.match(text):
-        # For libpq, the first @ ends the password, and the first / ends the host. So if there is an @ or a /
-        # before the last @, it belongs to the password, and libpq would use a part of the password as host.
+        # For libpq, the first @ ends the password, and the first / ends the host. So an @ or a / before the
+        # last @ belongs to the password, and libpq would use a part of the password as host.
         before_host, _, _ = text.partition("://")[2].rpartition("@")
         if "@" in before_host or "/" in before_host:
             raise _unquoted()
@@ -117,7 +117,7 @@ def _parse(text: str) -> dict[str, str]:
 
 
 def _unquoted() -> ValueError:
-    """Return the error for an invalid connection string. The message does not quote the string."""
+    """Return the error for an invalid connection string, without quoting it."""
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"
@@ -125,7 +125,7 @@ def _unquoted() -> ValueError:
 
 
 def _defaults() -> dict[str, str]:
-    """Return the defaults of libpq, from environment variables, by keyword; empty without psycopg."""
+    """Return libpq's defaults from environment variables, by keyword; empty without psycopg."""
     try:
         from psycopg.pq import Conninfo
     except ImportError:
@@ -136,12 +136,12 @@ def _defaults() -> dict[str, str]:
 
 
 def _shown_name(value: str | None) -> str:
-    """Return the name of a user or database; HIDDEN if it may be a part of a password; "" for None."""
+    """Return a user or database name; "..." if it may be part of a password, "" for None."""
     return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a host is this machine: empty, the path of a socket, or a loopback address."""
+    """Return whether a host is this machine: empty, a socket's path, or a loopback address."""
     if not host or host[0] in "/@" or host.lower() == "localhost":
         return True
     from ipaddress import ip_address

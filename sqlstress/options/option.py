@@ -16,14 +16,14 @@ from sqlstress.options.parsing import Parse
 SWEEP, LOAD, SQLITE, TRUST = "What to run", "Load", "SQLite", "Checks"
 
 REMOVED = {"busy": "--busy was removed in 0.2.0: only SQLite's busy handler waits for locks. Leave it out."}
-"""Messages of the errors for options of earlier versions, by name of the option."""
+"""Error messages for options of earlier versions, by name of the option."""
 
 _KEY = "option"
-"""Key of the Option in the metadata of a dataclass field."""
+"""Key of the `Option` in a dataclass field's metadata."""
 
 
 ONE, MANY, REST = "one", "many", "rest"
-"""Number of words of a positional argument: one, several, or all words up to the end, including options."""
+"""Number of words of a positional argument: one, several, or all remaining words and options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +33,40 @@ class Option:
     name: str
     """Long name on the command line, without dashes; also the key in a plan."""
     parse: Parse
-    """Function that parses a value of the command line or a plan. Raises ValueError for an invalid value."""
+    """Parser of values from the command line or a plan. Raises ValueError for an invalid value."""
     default: Any
     """Unparsed default value; None if there is no default."""
     group: str
-    """Heading under which `--help` shows the option."""
+    """Heading in `--help`."""
     help: str
-    """Sentences on the option for `--help`."""
+    """Sentences for `--help`."""
     short: str = ""
-    """Short name, one letter without its dash; empty if there is none."""
+    """Short name, a letter without dash; empty if there is none."""
     metavar: str = "N"
     """Name of the value in `--help`."""
     multiple: bool = False
     """Whether the option may be given several times on the command line."""
     flag: bool = False
-    """Whether the option takes no value on the command line, where its presence means yes."""
+    """Whether the option takes no value on the command line."""
     argument: str = ""
-    """ONE, MANY or REST for a positional argument of the command line; empty for other options."""
+    """ONE, MANY or REST for a positional argument; else empty."""
     varies: bool = False
-    """Whether the value is a list, with a case for each of its items."""
+    """Whether the value is a list that requests a case per item."""
     meaning: str = ""
-    """Description of the field in the JSON Schema; empty if `help` describes it."""
+    """Description in the JSON Schema; empty if `help` serves as description."""
     column: str | None = ""
-    """Name of the column in the CSV file; None if there is no column, empty for the name of the field."""
+    """Name of the CSV column; empty for the field's name, None for no column."""
     aliases: tuple[str, ...] = ()
-    """Old spellings, with their dashes, which are accepted but not shown by `--help`."""
+    """Old spellings, with dashes, which are accepted but not shown."""
 
     @property
     def value(self) -> Any:
-        """Parsed default value; a tuple if the option requests a case for each of its items."""
+        """Parsed default value; a tuple if the option requests a case per item."""
         return None if self.default is None else self.parse(self.default)
 
     @property
     def described(self) -> str:
-        """Description of the field in the JSON Schema."""
+        """Description in the JSON Schema."""
         return self.meaning or self.help
 
 
@@ -81,11 +81,11 @@ def option(
     unsaid: Any = ...,
     **more: Any,
 ) -> Any:
-    """Return a dataclass field that is an option, with the option's parsed default.
+    """Return a dataclass field that is an option, with the parsed default.
 
     `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
-    field has no default, because all code that makes a case sets the field. `unsaid` is the value that a
-    report without the field means, if this is not the option's default.
+    field has no default, because all code that makes a case sets it. `unsaid` is the value of the field in a
+    report without it, if not the default.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -98,7 +98,7 @@ def option(
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the options of a dataclass by field name. Fields that are no options are left out."""
+    """Return the options of a dataclass by field name, without fields that are no options."""
     return {
         item.name: replace(option, name=option.name or item.name.replace("_", "-"))
         for item in fields(cls)
@@ -111,11 +111,11 @@ def has_default(item: Field[Any]) -> bool:
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names; all options without names. Raises KeyError for an unknown name."""
+    """Return the options with these names, or all options. Raises KeyError for an unknown name."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """Spec (options that only one experiment has) of an experiment without options of its own."""
+    """Empty set of options, for an experiment without options of its own."""

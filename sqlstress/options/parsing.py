@@ -1,4 +1,4 @@
-"""Parsers of option values. The values come from the command line, as strings, or from TOML.
+"""Parsers of option values from the command line (strings) or TOML.
 
 Each parser raises ValueError, whose message states the problem and the remedy, without a full stop. Parsers
 of lists return a tuple in the given order, without repeated values.
@@ -16,14 +16,14 @@ from typing import Any
 from sqlstress.statistics.units import parse_duration
 
 Parse = Callable[[Any], Any]
-"""Function from an unparsed value to a parsed value. Raises ValueError for an invalid value."""
+"""Function from an unparsed to a parsed value. Raises ValueError for an invalid value."""
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
-"""Maximum number of values in a list, including repeated values: a longer list would take time and memory."""
+"""Maximum number of values in a list, including repeated values, to save time and memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 MAX_UNITLESS_S = 60.0
-"""Longest duration that needs no unit, in seconds. "2000" probably means milliseconds."""
+"""Longest duration without a unit, in seconds: "2000" probably means milliseconds."""
 _NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
@@ -43,7 +43,7 @@ _PRAGMAS_WITH_OPTIONS = {
 
 
 def abbreviate(value: Any) -> str:
-    """Return any value as text for an error message: one line, cut after 40 characters."""
+    """Return a value as one line of text, cut after 40 characters, for an error message."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # an integer with thousands of digits, or a deeply nested list
@@ -54,11 +54,11 @@ def abbreviate(value: Any) -> str:
 MAX_SUGGESTIONS = 3
 """Maximum number of names in a suggestion."""
 MAX_LISTED_CHARACTERS = 120
-"""Maximum length of the list of names in an error. A longer list is cut to two names."""
+"""Maximum length of the list of names in an error. Longer lists are cut to two names."""
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Return " Did you mean ...?" with at most `most` names similar to a mistyped word; "" without any."""
+    """Return " Did you mean ...?" with up to `most` names similar to `word`; "" if there are none."""
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
@@ -66,13 +66,13 @@ def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
 
 
 def join_alternatives(names: Sequence[str]) -> str:
-    """Return one or more names as a choice: "int, text or blob"."""
+    """Return names as a choice: "int, text or blob"."""
     *first_names, last = names
     return f"{', '.join(first_names)} or {last}" if first_names else last
 
 
 def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value that is none of `names`, with the most similar names."""
+    """Return the error for a value not in `names`, with the most similar names."""
     near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
     if len(expected) > MAX_LISTED_CHARACTERS:
         expected = f"a value such as {join_alternatives(names[:2])}"
@@ -80,7 +80,7 @@ def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
 
 
 def sentence(error: object) -> str:
-    """Return the message of an error with a full stop, unless it ends with . ? or !"""
+    """Return the message of an error, ending with . ? or !"""
     text = str(error)
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
@@ -100,7 +100,7 @@ def whole_number(least: int, most: int) -> Parse:
 
 
 def schema_keywords(parse: Parse) -> dict[str, Any]:
-    """Return the JSON Schema keywords of a parser's values: an enum, or bounds; may be empty."""
+    """Return the JSON Schema keywords (an enum or bounds) for the values of a parser."""
     return dict(getattr(parse, "constraint", {}))
 
 
@@ -111,7 +111,7 @@ def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares such as "90%" or 0.9, from `least` to `most`, which are from 0 to 1."""
+    """Return a parser of shares such as "90%" or 0.9, within bounds from 0 to 1."""
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
@@ -137,7 +137,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of one of these names. Capital letters become lower case."""
+    """Return a parser of one of these names. Capital letters are accepted."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
@@ -163,7 +163,7 @@ def choices(*names: str) -> Parse:
 
 
 def _parts(value: Any) -> list[Any]:
-    """Return the items of a list from the command line ("a,b") or from TOML, or a single item."""
+    """Return the items of a list in TOML or on the command line ("a,b"); a single item as a list."""
     return value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
 
 
@@ -177,12 +177,12 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations, which returns seconds. A value needs a unit: most are milliseconds."""
+    """Return a parser of durations, in seconds, that require a unit."""
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations up to a day, which returns seconds.
+    """Return a parser of durations up to a day, in seconds.
 
     A number without a unit means seconds, and may be at most `most_bare_s`.
     """
@@ -208,7 +208,7 @@ _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def byte_size(least: int, most: int) -> Parse:
-    """Return a parser of sizes from `least` to `most` bytes: "100MB", "1.5GB" or a number of bytes."""
+    """Return a parser of sizes such as "100MB", "1.5GB" or a number, in bytes."""
 
     def parse(value: Any) -> int:
         match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value)[:40])
@@ -223,20 +223,20 @@ def byte_size(least: int, most: int) -> Parse:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations from `least_s` seconds to a day, in whole milliseconds."""
+    """Return a parser of durations from `least_s` seconds to a day, in whole ms."""
     seconds = duration(least_s)
     return lambda value: round(seconds(value) * 1000)
 
 
 def ranges(most: int) -> Parse:
-    """Return a parser of lists of numbers from 1 to `most`, such as "4", "1-8" or "1,2,4-6"."""
+    """Return a parser of lists of numbers up to `most`: "4", "1-8" or "1,2,4-6"."""
     return _number_list(
         _RANGE, most, "numbers", "a number or a range", "4, 1-8 or 1,2,4-6", within=f"1-{most}"
     )
 
 
 def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
-    """Return a parser of lists of numbers up to `most`. The str parameters are parts of error messages.
+    """Return a parser of lists of numbers up to `most`. The str parameters are for error messages.
 
     The pattern `item` matches a range, with a group for each end, and perhaps one for the step.
     """
@@ -283,7 +283,7 @@ def power_of_two(least: int, most: int) -> Parse:
 
 
 def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
-    """Parse one text NAME=VALUE, or a list of such texts, into pairs (name, value)."""
+    """Parse a text NAME=VALUE, or a list of texts, into pairs (name, value)."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _PRAGMA.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -297,7 +297,7 @@ def pragmas(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 MAX_RATE = 1_000_000
-"""Largest rate, in operations per second."""
+"""Maximum rate, in operations per second."""
 _RATES = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9})\s*/\s*(\d{1,9}))?\s*")
 
 
@@ -309,7 +309,7 @@ rates = _number_list(
     "2000, 500,1000 or 500-2000/500",
     within=f"1-{MAX_RATE:,} operations per second",
 )
-"""Parser of lists of rates, such as "2000", "500,1000,2000" or "500-2000/500"."""
+"""Parser of lists of rates: "2000", "500,1000,2000" or "500-2000/500"."""
 
 
 def word_list(value: Any) -> tuple[str, ...]:
@@ -323,7 +323,7 @@ _NAME = re.compile(r"[\w.+-]{1,24}", re.ASCII)
 
 
 def case_name(value: Any) -> str:
-    """Parse the name of a case: up to 24 letters, digits and . + - _, or ""."""
+    """Parse the name of a case: up to 24 letters, digits and . + - _, or an empty text."""
     if isinstance(value, str) and (not value or _NAME.fullmatch(value)):
         return value
     raise ValueError(f"{str(value)[:40]!r} is not a name of 1 to 24 letters, digits and . + - _")

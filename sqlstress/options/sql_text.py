@@ -8,33 +8,33 @@ from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """Token of a text in SQL."""
+    """Token of an SQL text."""
 
     kind: str
     """Kind: space, quoted, parameter, word, number, end (a semicolon) or other."""
     text: str
     start: int
-    """Index of the first character of the token in the text."""
+    """Index of the token's first character in the text."""
 
 
 class Dialect(NamedTuple):
-    """Lexical rules of SQL in one product."""
+    """Lexical rules of a product's SQL."""
 
     pattern: re.Pattern[str]
-    """Pattern of any token. The name of the group that matches is the kind of the token."""
+    """Pattern of any token. The matching group's name is the kind of the token."""
     quotes: str
-    """Characters that open a quoted text. A token of kind "other" with such a character never ends."""
+    """Characters that open quoted text. A token of kind "other" with such a character is not closed."""
     body: re.Pattern[str]
-    """Beginning of a statement that may contain semicolons before its END, such as CREATE TRIGGER."""
+    """Pattern of the beginning of a statement with semicolons before END, such as CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
-        """Yield the tokens of a text, including spaces and comments, from `start` to `end`."""
+        """Yield the tokens of a text from `start` to `end`, including spaces and comments."""
         for match in self.pattern.finditer(text, start, len(text) if end is None else end):
             yield Token(str(match.lastgroup), match[0], match.start())
 
 
 def _pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of any token. The parameters are the patterns in which dialects differ."""
+    """Return the pattern of any token, from the patterns in which dialects differ."""
     return re.compile(
         rf"""(?P<space>\s+|--[^\n]*|{comment})
         |(?P<quoted>{quoted})
@@ -52,7 +52,7 @@ _DOLLAR = r"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$"
 
 
 def _nested(depth: int) -> str:
-    """Return the pattern of a comment with comments nested up to `depth` times."""
+    """Return the pattern of a comment, with comments nested up to `depth` times."""
     inner = f"|{_nested(depth - 1)}" if depth else ""
     return rf"/\*(?:[^*/]|\*(?!/)|/(?!\*){inner})*(?:\*/|\Z)"
 

@@ -1,1 +1,1 @@
-"""Crash tests: writers are killed. Their acknowledged transactions must be in the files, each complete."""
+"""The experiment `crash`: kills writers, then checks that every acknowledged transaction is in the files."""

@@ -1,6 +1,6 @@
-"""Database of a crash test in the parent: creation, and examination after a crash.
+"""Database of a crash test in the parent process: creation, and examination after a crash.
 
-The bounds of a writer are the least and the largest number of its transactions that the files may have.
+A writer's bounds are the least and the largest number of its transactions that the files may have.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from sqlstress.targets.sqlite.lock_holders import has_hot_journal
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 EXAMINER = 0
-"""Worker number of the examining process; writers have the numbers from 1 on."""
+"""Worker number of the examining process; writers have numbers from 1."""
 
 
 class Remains(NamedTuple):
-    """Numbers of files, by kind, that a crash left for the next process to recover."""
+    """Numbers of files that a crash left for the next process to recover."""
 
     wals: int
     """Number of WALs that must be recovered."""
@@ -48,30 +48,31 @@ class Remains(NamedTuple):
 
 
 class ExaminedFiles(NamedTuple):
-    """Result of one examination of the files."""
+    """Result of an examination of the files."""
 
     files: Sequence[Contents]
-    """Contents of each file; empty if a file cannot be read."""
+    """Contents of all files; empty if a file cannot be read."""
     integrity: Check
     seconds: float
-    """Time that opening and reading the files took, in seconds."""
+    """Time to open and read the files, in seconds."""
 
 
 class CrashDatabase:
-    """Files of a crash test. `told` has the bounds of all writers of all rounds since `create`."""
+    """Files of a crash test, and the expected contents from earlier rounds."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
         self.records = Records(self.case)
-        self.told: dict[int, AcknowledgedRecords] = {}
+        self.earlier_bounds: dict[int, AcknowledgedRecords] = {}
+        """Bounds of the writers of earlier rounds."""
         self.schema: list[Definition] = []
         """Schema that each file must have."""
         self._connections: list[Connection] = []
 
     def create(self) -> dict[str, str]:
-        """Create new files; return the effective settings after a first write."""
+        """Create new files; return the effective SQLite settings."""
         self.remove()
-        self.told = {}
+        self.earlier_bounds = {}
         self.place.create_tables(TABLES, _never_interrupt)
         for number, path in enumerate(self.place.paths):
             rows = (
@@ -86,7 +87,7 @@ class CrashDatabase:
         return effective
 
     def remains(self) -> Remains:
-        """Count the files that a crash left to recover. Call it before a process opens the files."""
+        """Count the files to recover. Call this before a process opens them."""
         paths = self.place.paths
         return Remains(
             sum(walindex.wal_bytes(path) > 0 for path in paths),
@@ -95,7 +96,7 @@ class CrashDatabase:
         )
 
     def examine(self) -> ExaminedFiles:
-        """Open, recover and read every file. The connections stay open until `release`."""
+        """Open, recover and read every file. Connections stay open until `release`."""
         started_s, tally, readable = time.perf_counter(), CheckCounter(INTEGRITY), list[Contents]()
         for path in self.place.paths:
             tally.checked += 1
@@ -104,11 +105,11 @@ class CrashDatabase:
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
                 # Raise an error that is no fault of the file, such as a lack of memory. An error without a
-                # result code of SQLite is a fault of the file only if the driver raised the error: it could
+                # result code of SQLite is a fault of the file only if the driver raised it, because it could
                 # not decode a text.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
-                # An unreadable file is checked once more, because integrity_check names the damaged page.
+                # Check an unreadable file again, because integrity_check names the damaged page.
                 complaints = integrity(self.case, path, "integrity_check", _never_interrupt) or [
                     error_message(error)
                 ]
@@ -120,7 +121,7 @@ class CrashDatabase:
         return ExaminedFiles(all_contents, tally.check(), time.perf_counter() - started_s)
 
     def _read(self, path: Path) -> tuple[Contents, list[str]]:
-        """Return the contents of a file, and problems of its structure and schema.
+        """Return the contents of a file, and problems of structure and schema.
 
         Repeat the read while the file is locked: writers release their locks only for moments.
         """
@@ -134,31 +135,31 @@ class CrashDatabase:
         schema_problems = [f"its schema {text}" for text in schema_differences(self.schema, schema)]
         return contents, complaints + schema_problems
 
-    def judge(self, examined: ExaminedFiles, told: Mapping[int, AcknowledgedRecords]) -> Verdict:
-        """Return the verdict on the files. `told` has the bounds of the writers of the last round."""
+    def judge(self, examined: ExaminedFiles, bounds: Mapping[int, AcknowledgedRecords]) -> Verdict:
+        """Return the verdict on the files, given the bounds of the last round's writers."""
         checks = [examined.integrity]
         if examined.files:
-            checks.append(check_acknowledged({**self.told, **told}, examined.files))
+            checks.append(check_acknowledged({**self.earlier_bounds, **bounds}, examined.files))
             checks.append(check_whole(self.records, examined.files))
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Record the numbers of transactions found for the dead `writers`: later rounds must find them again.
+        """Record the transactions found for dead writers, which later rounds must find again.
 
         Return the number of found transactions that had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}
-        self.told |= {writer: AcknowledgedRecords(count, count) for writer, count in counts.items()}
+        self.earlier_bounds |= {writer: AcknowledgedRecords(count, count) for writer, count in counts.items()}
         return sum(max(0, counts[writer] - bounds.least) for writer, bounds in writers.items())
 
     def release(self) -> None:
-        """Close the connections of the examination. Closing the last connection to a file removes its WAL."""
+        """Close the examining connections. Closing the last connection to a file removes its WAL."""
         while self._connections:
             self._connections.pop().close()
 
     def set_aside(self, name: str) -> None:
-        """Move the files unchanged into a new folder with this name."""
+        """Move the files unchanged into a new folder."""
         self.release()
         aside = self.place.where / name
         aside.mkdir()
@@ -174,11 +175,11 @@ class CrashDatabase:
 
 
 def _never_interrupt() -> None:
-    """Do nothing, as a pulse (callback that may interrupt work): the examination of a file must complete."""
+    """Do nothing when work could be interrupted: the examination of a file must complete."""
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:
-    """Return contents and schema of a file from one snapshot, and problems that integrity_check reports."""
+    """Return contents and schema of a file from one snapshot, and problems found by integrity_check."""
     connection.rows("BEGIN")
     try:
         log = [

@@ -1,4 +1,4 @@
-"""The experiment `crash`: one case, whose writers are killed in each round."""
+"""The experiment `crash`, with one case, whose writers are killed in each round."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class KillsSpec(StudySpec):
-    """Declaration of the study that kills the writers in each round."""
+    """Declaration of the crash test, which kills the writers in each round."""
 
     result = Kills
     result_key = ("crash", "kills")
@@ -40,7 +40,7 @@ class KillsSpec(StudySpec):
 
 
 class CrashExperiment(Experiment):
-    """The experiment `crash`."""
+    """The experiment `crash`: kills writers, and checks what the files hold."""
 
     name = "crash"
     spec = Transactions

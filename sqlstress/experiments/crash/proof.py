@@ -1,7 +1,7 @@
-"""Checks after a crash, as pure functions: acknowledged transactions against the contents of the files.
+"""Checks after a crash: acknowledged transactions against the contents of the files.
 
-A record is a group of rows that a transaction writes; the table log has a row for each transaction. The
-bounds of a writer are the least and the largest number of its transactions that the files may have.
+A record is a group of rows written by one transaction; the table log has a row per transaction. A writer's
+bounds are the least and the largest number of its transactions that the files may have.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds of a writer's number of transactions. A writer numbers its transactions from 1."""
+    """Bounds of the number of one writer's transactions in the files, numbered from 1."""
 
     least: int
-    """Number of acknowledged transactions: the files must have all of them."""
+    """Number of acknowledged transactions, which the files must all have."""
     most: int
-    """Number of transactions that the writer had begun: the files must have no further transactions."""
+    """Number of begun transactions. The files must not have further transactions."""
 
 
 class Contents(NamedTuple):
-    """Contents of a file, read in one snapshot."""
+    """Contents of one file, read in one snapshot."""
 
     log: Sequence[Entry]
-    """Transactions in the log table, in the order of their commits."""
+    """Transactions in the log table, in the order of commits."""
     rows: Mapping[Any, Any]
     """Values of the table record, by key."""
 
 
 def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check the files' log tables: all acknowledged transactions, and only those that a writer began.
+    """Check that the log tables have all acknowledged transactions, and only begun ones.
 
-    `bounds` has the numbers of acknowledged and of begun transactions, by number of the writer.
+    `bounds` has the numbers of acknowledged and of begun transactions, by writer.
     """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
@@ -58,7 +58,7 @@ def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequenc
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return the transaction numbers in the logs by writer, and (writer, number) of each repetition."""
+    """Return the transaction numbers in the logs, by writer, and repeated (writer, number)."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -70,7 +70,7 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Check that all rows of each record are as the record's last transaction in the log wrote them."""
+    """Check that the rows of each record are as its last transaction in the log wrote them."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)
@@ -89,7 +89,7 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Remove the rows of `entry` from `left`. Return a text on the first row that differs, or ""."""
+    """Remove the rows of `entry` from `left`; return text on the first row that differs, or ""."""
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]
     if not differing:

@@ -1,4 +1,4 @@
-"""Presentation of a crash test: heading, a row of figures, and the verdict."""
+"""Presentation of a crash test: heading, a row of figures, verdict."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sqlstress.statistics.units import digits, plural, rounded
 
 
 class KillsShown(ResultShown[Kills]):
-    """Presenter of a crash test."""
+    """Presenter (table, verdict) of a crash test."""
 
     def part(self, result: Kills) -> ReportPart:
         return ReportPart("process death", kill_verdict(result), result.seconds, result.error, "crash")
@@ -69,7 +69,7 @@ class KillsShown(ResultShown[Kills]):
 
 
 def _count(name: str, count: Callable[[Kills], int], **more: Any) -> Column[Kills]:
-    """Return the column of a count; `more` has further fields of the column."""
+    """Return a column that shows a count; `more` has further fields of the column."""
 
     def cell(kills: Kills) -> str:
         value = count(kills)
@@ -122,7 +122,7 @@ def _heading(kills: Kills) -> str:
 
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
-    """Yield the legend: meanings of the columns, duration, and details of the kills."""
+    """Yield the legend: meanings of columns, duration, details of the kills."""
     remarks = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
         remarks.append(
@@ -138,7 +138,7 @@ def _legend(kills: Kills, table: Table) -> Iterator[str]:
 
 
 def kill_verdict(kills: Kills) -> Conclusion:
-    """Return the conclusion: whether all acknowledged transactions survived."""
+    """Return the verdict: whether all acknowledged transactions survived."""
     if kills.verdict.status == "failed":
         wrong = tuple(_failure_text(check) for check in kills.verdict.checks if check.status == "failed")
         mode = kills.case.settings.journal_mode
@@ -155,7 +155,7 @@ def kill_verdict(kills: Kills) -> Conclusion:
 
 
 def _failure_text(check: Check) -> str:
-    """Return a clause on a failed check."""
+    """Return a clause on a failed check, such as "3 transactions did not match what was acknowledged"."""
     times = "once" if check.problems == 1 else f"{digits(check.problems)} times"
     results = {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",
@@ -167,11 +167,11 @@ def _failure_text(check: Check) -> str:
 
 
 def findings(kills: Kills) -> Iterator[Finding]:
-    """Yield findings in addition to the verdict: counter-examples, and the reason for an early end."""
+    """Yield findings after the verdict: counter-examples, reason for an early end."""
     yield from counterexamples(kills.verdict)
     yield from ended_early(kills.error, rounds(kills))
 
 
 def rounds(kills: Kills) -> str:
-    """Return the number of completed rounds as text, such as "3 of 100 rounds"."""
+    """Return text such as "3 of 100 rounds"."""
     return f"{digits(kills.rounds)} of {plural(kills.planned, 'round')}"

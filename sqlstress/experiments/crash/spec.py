@@ -1,4 +1,4 @@
-"""Options and result of a crash test, and the part of a case that the options set.
+"""Options and result of a crash test.
 
 A record is a group of rows. A transaction writes all rows of a record, and a row of the table log.
 """
@@ -21,7 +21,7 @@ MAX_FILES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """Size and kind of the transactions of writers."""
+    """Size and kind of the writers' transactions."""
 
     batch: int = option(whole_number(1, 1000), 4, LOAD, "Rows per transaction, not counting its log row.")
     value_size: int = option(
@@ -54,50 +54,47 @@ ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "integrity_check",
     "survivors",
 )
-"""Names of the checks after a crash: lost transactions, torn transactions, structure of the files, and
-progress of writers that were not killed."""
+"""Names of the checks: lost transactions, torn transactions, file structure, progress of survivors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """Result of a crash test: writers are killed at random times, and the files are examined."""
+    """Result of a crash test, in which writers are killed at random times."""
 
     case: Case
-    """Number of writers, their transactions and their settings."""
+    """Case: number of writers, their transactions, SQLite settings."""
     planned: int
     """Number of requested rounds."""
     rounds: int = 0
-    """Number of completed rounds. In each, all writers were killed and the files were examined."""
+    """Number of completed rounds; each kills all writers and examines the files."""
     alone: int = 0
-    """Number of rounds in which one writer was killed first, and the others had to continue."""
+    """Number of rounds in which one writer was killed first, and all other writers had to continue."""
     kills: int = 0
     """Number of killed writers."""
     opening: int = 0
-    """Number of writers killed before their first transaction, while they opened or recovered files."""
+    """Number of writers killed while they opened or recovered files, before their first transaction."""
     acknowledged: int = 0
-    """Number of transactions that were acknowledged before their writer was killed."""
+    """Number of transactions acknowledged before their writer was killed."""
     finished: int = 0
-    """Number of transactions that were running when their writer was killed, and were in the files
-    afterwards."""
+    """Number of transactions in progress at the kill that were in the files afterwards."""
     undone: int = 0
-    """Number of transactions that were running when their writer was killed, and were not in the files
-    afterwards."""
+    """Number of transactions in progress at the kill that were not in the files afterwards."""
     databases: int = 0
-    """Number of new databases. A database serves several rounds, or fewer if a check fails."""
+    """Number of databases created: one for several rounds, and another after a failed check."""
     wals: int = 0
-    """Number of WALs that had to be recovered after the death of all writers."""
+    """Number of WALs to recover after the death of all writers."""
     hot_journals: int = 0
-    """Number of rollback journals that had to be rolled back after the death of all writers."""
+    """Number of rollback journals to roll back after the death of all writers."""
     checkpoints: int = 0
-    """Number of WALs with an unfinished checkpoint, among those counted in `wals`."""
+    """Number of WALs counted in `wals` that had an unfinished checkpoint."""
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks over all rounds; `checked` counts an item once per round."""
     effective: dict[str, str] = field(default_factory=dict)
-    """Settings as SQLite reported them after the first write, by name."""
+    """Settings reported by SQLite after the first write, by name."""
     seconds: float = 0.0
     """Duration of the crash test, in seconds."""
     error: str | None = None
-    """Reason why the crash test ended early; None if it was completed or interrupted."""
+    """Reason why the crash test ended early; null if complete or interrupted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.case.spec, Transactions):
@@ -107,12 +104,12 @@ class Kills:
 
     @property
     def lost_count(self) -> int:
-        """Number of acknowledged transactions that were missing, plus transactions that should not exist."""
+        """Number of acknowledged transactions missing, plus transactions that should not exist."""
         return self._problems(ACKNOWLEDGED)
 
     @property
     def torn_count(self) -> int:
-        """Number of records (groups of rows) with a row that is not as the last transaction wrote it."""
+        """Number of records (groups of rows) with a row not from their last transaction."""
         return self._problems(WHOLE)
 
     def _problems(self, name: str) -> int:

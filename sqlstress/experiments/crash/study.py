@@ -1,7 +1,7 @@
-"""The study of a crash test: kill the writers again and again, and examine the files after every kill.
+"""Run of a crash test: kills the writers in each round, and examines the files after each kill.
 
-A round starts all writers, kills them, and examines the files. The connections of an examination may stay
-open until the next round. The bounds of a writer are its numbers of acknowledged and of begun transactions.
+The connections of an examination may stay open until the next round. The bounds of a writer are its numbers
+of acknowledged and of begun transactions.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from sqlstress.targets.place import Place
 from sqlstress.targets.sqlite.place import SqlitePlace
 
 LOOK_S = 0.001
-"""Time between two readings of the number of acknowledged transactions, in seconds."""
+"""Seconds between two readings of the number of acknowledged transactions."""
 END_S = 30.0
 """Time limit for a killed process to end, in seconds."""
 
 
 class Victims(Pool):
-    """Writer processes of one round, numbered from 1. They write until they are killed."""
+    """Writer processes of one round, numbered from 1, which write until they are killed."""
 
     def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
-        """`before` is the number of writers that used the database in earlier rounds."""
+        """`before` is the number of writers in earlier rounds of the database."""
         words = shared_words(case.concurrency)
         super().__init__(case, place, before, (words,), starter=starter)
         self.before = before
@@ -53,16 +53,16 @@ class Victims(Pool):
         self.alive = set(self.ledgers)
 
     def begin(self) -> None:
-        """Let all writers begin: they open the files and write until they are killed."""
+        """Let all writers open the files and write."""
         now = time.perf_counter_ns()
         self.go(Window(now, now, FOREVER_NS))
 
     def acknowledged(self) -> int:
-        """Return the number of acknowledged transactions of the writers that are alive."""
+        """Return the number of transactions acknowledged to living writers."""
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait for more than `than` acknowledged transactions of living writers; return whether they came.
+        """Wait for more than `than` acknowledged transactions of living writers; return success.
 
         The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
@@ -82,7 +82,7 @@ class Victims(Pool):
         return True
 
     def kill(self, numbers: Collection[int]) -> None:
-        """Kill writers, and wait. Raises EnvironmentFailure if a writer has not ended after END_S."""
+        """Kill writers and wait for their end. Raises EnvironmentFailure after END_S seconds."""
         killed = [self._processes[number - 1] for number in numbers]
         for process in killed:
             process.kill()
@@ -95,7 +95,7 @@ class Victims(Pool):
                 )
 
     def fallen(self) -> WorkerExit | None:
-        """Return the exit of a writer that has ended by itself; None if no writer has."""
+        """Return the exit of a writer that ended by itself; None if no writer did."""
         messages = map(self._receive, wait_readable(self._living_pipes(), 0.0))
         return next((message for message in messages if isinstance(message, WorkerExit)), None)
 
@@ -104,55 +104,54 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for living writers to acknowledge a transaction, in seconds: enough for any disk."""
+"""Seconds for living writers to acknowledge a transaction, long enough for any disk."""
 
 HELD_S = 0.1
-"""Seconds without an acknowledged transaction after which the examining connections are closed.
+"""Seconds without an acknowledgement after which the examining connections are closed.
 
 An open connection may prevent an exclusive lock that a writer needs.
 """
 
 
 class KillRound:
-    """One round of a crash test: it kills all writers, and examines the files."""
+    """One round of a crash test: kills all writers, and examines the files."""
 
-    def __init__(self, database: CrashDatabase, victims: Victims, strike: KillPlan, pulse: Pulse) -> None:
+    def __init__(self, database: CrashDatabase, victims: Victims, plan: KillPlan, pulse: Pulse) -> None:
         self.fallen: str | None = None
         """Reason why a writer ended by itself; None if no writer did."""
         self.verdicts: list[Verdict] = []
-        """Verdicts of all examinations, and of the check that the other writers continue."""
-        self._database, self._victims, self._strike, self._pulse = database, victims, strike, pulse
-        self._told: dict[int, AcknowledgedRecords] = {}
+        """Verdicts of all examinations, and of the check that surviving writers continue."""
+        self._database, self._victims, self._plan, self._pulse = database, victims, plan, pulse
+        self._bounds: dict[int, AcknowledgedRecords] = {}
         self._remains = Remains(0, 0, 0)
         self._finished = 0
 
     def kill(self) -> None:
-        """Let the writers begin, and kill them: all together, or one writer first and the others later."""
-        victims, strike = self._victims, self._strike
+        """Let the writers begin, then kill them: all together, or one first and the rest later."""
+        victims, plan = self._victims, self._plan
         victims.call()
-        failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(strike.order), self._pulse)
+        failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(plan.order), self._pulse)
         if failed:
             raise EnvironmentFailure(f"{victims.name(failed[0].worker)} could not start: {failed[0].reason}")
-        if not strike.held:
+        if not plan.held:
             self._database.release()
         victims.begin()
-        # Wait for the first acknowledged transaction. The examining connections may prevent it, so they are
-        # closed after HELD_S.
-        if not strike.opening and not victims.await_more(0, HELD_S, self._pulse):
+        # The examining connections may prevent the first transaction, so they are closed after HELD_S.
+        if not plan.opening and not victims.await_more(0, HELD_S, self._pulse):
             self._database.release()
             if not victims.await_more(0, GOES_ON_S, self._pulse):
                 self._find_fallen(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
-        victims.let_write(strike.after_s, self._pulse)
-        if strike.alone:
-            self._kill_one(strike.order[0])
+        victims.let_write(plan.after_s, self._pulse)
+        if plan.alone:
+            self._kill_one(plan.order[0])
         self._find_fallen()
         self._database.release()
-        victims.kill(sorted(victims.alive, key=strike.order.index))
-        self._told = self._acknowledged_now()
+        victims.kill(sorted(victims.alive, key=plan.order.index))
+        self._bounds = self._acknowledged_now()
         self._remains = self._database.remains()
 
     def _kill_one(self, victim: int) -> None:
-        """Kill one writer, examine the files, and check that the other writers continue."""
+        """Kill one writer, examine the files, and check that the surviving writers continue."""
         self._victims.kill([victim])
         acknowledged = self._victims.acknowledged()
         least = self._acknowledged_now()
@@ -169,17 +168,17 @@ class KillRound:
                 f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}"
             )
         self.verdicts.append(Verdict((survival.check(),)))
-        self._victims.let_write(self._strike.then_s, self._pulse)
+        self._victims.let_write(self._plan.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Set `fallen` to the reason why a writer ended by itself, or to `otherwise`; return `fallen`."""
+        """Set and return `fallen`: the reason why a writer ended by itself, or `otherwise`."""
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the current bounds of each writer, by number of the writer."""
+        """Return the bounds of each writer's number of transactions in the files, by writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer may begin a transaction at any moment, so one more may be in the files.
@@ -189,19 +188,19 @@ class KillRound:
         return bounds
 
     def examine(self) -> None:
-        """Recover and read the files, and compare them with the acknowledged transactions."""
+        """Recover and read the files; compare them with the acknowledged transactions."""
         examined = self._database.examine()
-        self.verdicts.append(self._database.judge(examined, self._told))
-        self._finished = self._database.settle(examined, self._told)
+        self.verdicts.append(self._database.judge(examined, self._bounds))
+        self._finished = self._database.settle(examined, self._bounds)
 
     def added_to(self, kills: Kills) -> Kills:
-        """Return `kills`, the results of earlier rounds, with the results of this round added."""
-        bounds = self._told.values()
+        """Return `kills` plus the results of this round."""
+        bounds = self._bounds.values()
         under_way = sum(most - least for least, most in bounds)
         return replace(
             kills,
             rounds=kills.rounds + 1,
-            alone=kills.alone + self._strike.alone,
+            alone=kills.alone + self._plan.alone,
             kills=kills.kills + len(bounds),
             opening=kills.opening + sum(bound.most == 0 for bound in bounds),
             acknowledged=kills.acknowledged + sum(bound.least for bound in bounds),
@@ -214,36 +213,36 @@ class KillRound:
 
 
 LONGEST_S = 0.1
-"""Latest time of a kill, in seconds after the first acknowledged transaction."""
+"""Latest time of a kill, in seconds after the first acknowledgement."""
 OPENING_SHARE = 0.25
-"""Share of the rounds that kill writers soon after they begin to open the files."""
+"""Share of the rounds that kill writers while they open the files."""
 OPENING_S = 0.02
-"""Latest time of a kill during opening, in seconds: opening and recovering files takes milliseconds."""
+"""Latest time of a kill during opening, in seconds. Recovery takes milliseconds."""
 ALONE_SHARE = 0.35
-"""Share of the rounds in which one writer is killed before the others."""
+"""Share of the rounds in which one writer is killed first."""
 HELD_SHARE = 0.5
-"""Share of the rounds in which examining connections stay open: closing them would remove the WAL."""
+"""Share of the rounds in which examining connections stay open; closing them removes the WAL."""
 
 
 class KillPlan(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
-    """Whether `after_s` counts from the opening of the files, not from the first acknowledgement."""
+    """Whether the first kill is timed from the opening of files, not the first acknowledgement."""
     after_s: float
     """Time of the first kill, in seconds."""
     order: tuple[int, ...]
-    """Numbers of the writers, in the order of their kills."""
+    """Numbers of the writers in the order of kills."""
     alone: bool
-    """Whether the first writer is killed alone, and the others continue for a while."""
+    """Whether one writer is killed alone, and surviving writers continue for a while."""
     then_s: float
-    """Time for which the other writers continue after the first examination, in seconds."""
+    """Time for which surviving writers continue after the first examination, in seconds."""
     held: bool
-    """Whether the examining connections stay open until the writers begin."""
+    """Whether examining connections stay open until the writers begin."""
 
 
 def draw(seed: int, number: int, writers: int) -> KillPlan:
-    """Return a random plan of the kills in round `number`. An equal seed gives an equal plan."""
+    """Return a random plan of the kills in round `number`, equal for an equal seed."""
     random = Random(f"{seed}:strike:{number}")
     opening = random.random() < OPENING_SHARE
     return KillPlan(
@@ -257,18 +256,18 @@ def draw(seed: int, number: int, writers: int) -> KillPlan:
 
 
 ROUNDS_EACH = 50
-"""Number of rounds per database: enough for repeated recoveries, and few enough for a short log table."""
+"""Number of rounds per database: enough for repeated recoveries, with a short log table."""
 
 
 def progress_of(kills: Kills) -> Progress:
-    """Return the progress: last round, results so far, and time left."""
+    """Return the progress of the test: last round, results so far, time left."""
     left_s = kills.seconds / kills.rounds * (kills.planned - kills.rounds)
     note = f"{plural(kills.kills, 'kill')}, {kills.lost_count:,} lost, {kills.torn_count:,} torn"
     return Progress(f"round {kills.rounds} of {kills.planned}", kills.rounds, kills.planned, note, left_s)
 
 
 class KillStudy:
-    """Study that kills the writers of a case in every round. Each step is a round."""
+    """Run of a crash test. Each step is a round."""
 
     def __init__(self, kills: Kills) -> None:
         """`kills` has the case and the number of rounds; results are added to it."""
@@ -276,11 +275,11 @@ class KillStudy:
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far added."""
+        """Return `blank` plus the results so far."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
-        """Run all rounds; stop early if a writer ends by itself or another error occurs."""
+        """Run all rounds; stop early after an error, or if a writer ends by itself."""
         database = CrashDatabase(SqlitePlace(self.kills.case, bench.runner.folder))
         try:
             yield from self._rounds(bench.runner, database)
@@ -298,8 +297,8 @@ class KillStudy:
             for number in range(self.kills.planned):
                 if number % self._rounds_each == 0:
                     self._create(database)
-                strike = draw(case.seed, number, case.concurrency)
-                current = KillRound(database, victims, strike, runner.signals.check)
+                plan = draw(case.seed, number, case.concurrency)
+                current = KillRound(database, victims, plan, runner.signals.check)
                 current.kill()
                 running.close()
                 if number + 1 < self.kills.planned:
@@ -319,7 +318,7 @@ class KillStudy:
                     raise EnvironmentFailure(current.fallen)
 
     def _start(self, number: int, runner: TrialRunner, place: Place, running: ExitStack) -> Victims:
-        """Start the writer processes of a round. They open no file before `Victims.begin`."""
+        """Start a round's writer processes. They open no file before `Victims.begin`."""
         earlier_writers = number % self._rounds_each * self.kills.case.concurrency
         victims = running.enter_context(Victims(self.kills.case, place, earlier_writers, runner.starter))
         victims.start(runner.signals.check)
@@ -332,11 +331,11 @@ class KillStudy:
 
 
 LARGEST = 64 << 20
-"""Maximum size of all records together, in bytes, because the records are read again after every kill."""
+"""Maximum size of all records together, in bytes; they are read after every kill."""
 
 
 def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
-    """Return the requested study. Raises UsageError if the records are too large to read after every kill."""
+    """Return the requested crash test. Raises UsageError if records are too large."""
     (case,) = cases
     needed = RECORDS * case.spec.batch * case.spec.value_size * case.buckets
     if needed > LARGEST:
@@ -348,7 +347,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of `kills` plus `verdicts` of its last round. Counter-examples name the round."""
+    """Return the verdict of `kills` with `verdicts` of the last round added."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

@@ -1,7 +1,7 @@
-"""Writer process of a crash test, which runs until it is killed, and the data that must survive.
+"""Writer process of a crash test, which runs until it is killed.
 
 A record is a group of rows that lie far apart in the table record. A transaction writes all rows of a record,
-and adds an entry (a row) to the table log. So the log has all transactions in the order of their commits.
+and adds an entry (a row) to the table log, which is in the order of commits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORDS = 64
 """Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Largest writer number that a value can contain."""
+"""Largest writer number that fits into a value."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",
@@ -38,15 +38,15 @@ class Entry(NamedTuple):
     """Row of the log table: one transaction."""
 
     writer: int
-    """Number of the writer, from 1; 0 is the process that created the file."""
+    """Number of the writer, from 1; 0 for the process that created the file."""
     number: int
     """Number of the transaction, from 1 for each writer."""
     record: int
-    """Number of the record that the transaction wrote, counted over all files."""
+    """Number of the written record (group of rows), counted over all files."""
 
 
 class Records:
-    """Records of all files: the keys of their rows, and the values that each transaction writes."""
+    """Records (groups of rows) of all files: keys, and the values that each transaction writes."""
 
     def __init__(self, case: Case) -> None:
         self.width = case.spec.batch
@@ -55,17 +55,17 @@ class Records:
         self._values = Values(case.seed, case.spec.value_size)
 
     def records_in(self, file: int) -> range:
-        """Return the numbers of the records in a file."""
+        """Return the numbers of a file's records."""
         return range(file * RECORDS, (file + 1) * RECORDS)
 
     def rows(self, entry: Entry) -> list[tuple[int, Value]]:
-        """Return the rows (key, value) that the transaction `entry` writes: all rows of a record."""
+        """Return the rows (key, value) that the transaction `entry` writes."""
         keys = range(entry.record % RECORDS, RECORDS * self.width, RECORDS)
         make, first = self._values.maker(entry.writer), entry.number * self.width
         return [(key, make(first + index)) for index, key in enumerate(keys)]
 
     def is_possible(self, entry: Entry) -> bool:
-        """Return whether a writer can have made this entry of a log. A damaged log may contain any values."""
+        """Return whether a writer can have made this entry. A damaged log may contain any values."""
         bounds = (MOST_WRITERS, (1 << SEQUENCE_BITS) // self.width - 1, self.count - 1)
         fields: tuple[object, ...] = entry
         return all(
@@ -73,23 +73,23 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return an entry that stands for the creation of a record. The table log has no row for it."""
+        """Return an entry that stands for the creation of a record, which the table log lacks."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
-        """Return (writer, number) of the transaction that wrote a value; None if no transaction wrote it."""
+        """Return (writer, number) of the transaction that wrote a value; None if there is none."""
         stamp = self._values.read(value)
         return None if stamp is None else (stamp.worker, stamp.sequence // self.width)
 
 
 def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
-    """Yield the transactions of a writer, without end."""
+    """Yield a writer's transactions, without end."""
     random = Random(f"{case.seed}:{writer}")
     return (Entry(writer, number, random.randrange(records.count)) for number in count(1))
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return a function that writes (rows, entry) in a transaction of the kind `begin`, say IMMEDIATE."""
+    """Return a function that writes (rows, entry) in a transaction; `begin` is IMMEDIATE, for example."""
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:
@@ -103,14 +103,14 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Steps of a writer. All writers open the files at once, and the first of them recovers the files."""
+    """Steps of a writer. All writers open the files at once; the first writer recovers them."""
 
     kinds = ("transaction",)
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        """`salt` is the number of writers that used the database in earlier rounds."""
+        """`salt` is the number of writers in earlier rounds of the database."""
         (words,) = shared
         self._client = place.client(worker)
         super().__init__(words, worker, self._client, self._open_and_write(case, worker + salt))

@@ -1,7 +1,7 @@
 """Facts in the text of a command and its scripts: busy timeouts, copies and moves of the database.
 
-The text is read, and not run. A fact that the text does not show, such as the value of a variable that the
-script reads from a file, is unknown.
+The text is only read, never run. Facts that it does not show, such as the value of a variable that a script
+reads from a file, are unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sqlstress.user_work import MOVED
 from sqlstress.user_work.lost_locks import touch_kind
 
 COMMAND = "the command"
-"""Place of a text in the words of the command, rather than in a file."""
+"""Place of text that is in the words of the command, not in a file."""
 _COMMENT = re.compile(r"\s*(#|--\s|//)")
 _IMPORT = re.compile(r"\s*(import|from)\s")
 _OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
@@ -30,7 +30,7 @@ _SQL_FILE = re.compile(r"[\w./-]+\.sql\b")
 
 
 class TextLine(NamedTuple):
-    """Line of a text."""
+    """Line of a script, or of a word of the command."""
 
     at: str
     """Place, such as "import.sh:9"."""
@@ -38,34 +38,34 @@ class TextLine(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Program in a text that copies the database file, or moves, replaces or deletes it."""
+    """Program in a script that copies, moves, replaces or deletes the database file."""
 
     kind: str
     """COPIED or MOVED."""
     program: str
     """Name of the program, such as "cp"."""
     at: str
-    """Place in the text."""
+    """Place of the program, such as "import.sh:9"."""
 
 
 Text = Sequence[TextLine]
-"""Lines of a file, or of the words of the command, without comments."""
+"""Lines of a file, or of the command's words, without comments."""
 
 
 class CommandText:
-    """Text of a command: its words, its scripts, and the SQL files that these name."""
+    """Text of a command: the words, the scripts that they name, and the SQL files that these name."""
 
     def __init__(self, command: Sequence[str], stdin: str | None = None) -> None:
-        """Read the files. `stdin` is the file that the command reads as its standard input, or None."""
+        """Read the files. `stdin` is the file of the command's standard input, if any."""
         self.arguments = arguments_of(command)
-        """Arguments of the script, or of the program if there is no script."""
+        """Arguments of the command's script; of its program if there is no script."""
         spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
         self.python: list[Text] = [spoken] if is_python(spoken) else []
-        """Python's texts, which are searched for busy timeouts and locks, but not for copies."""
+        """Texts in Python, searched for busy timeouts and locks, but not for copies."""
         self.shell = list[Text]()
-        """Texts that are not Python, with the values of variables as far as they are known."""
+        """Texts that are not Python, with known variables replaced by their values."""
         self.sql = dict[str, str]()
-        """Contents of the SQL files that these texts name, by name."""
+        """Contents of the SQL files that the texts name, by file name."""
         if not self.python:
             self.shell = [self._expanded([TextLine(COMMAND, " ".join(command)), *spoken])]
         for file in dict.fromkeys([*scripts(command), *([Path(stdin)] if stdin else [])]):
@@ -87,12 +87,12 @@ class CommandText:
                     self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
 
     def touches(self) -> list[Touch]:
-        """Return the shell commands that copy or move the database file, each once."""
+        """Return the shell commands that copy or move the database file, without duplicates."""
         return [*dict.fromkeys(chain.from_iterable(map(shell_touches, self.shell)))]
 
     @property
     def has_own_lock(self) -> bool:
-        """Whether the text uses a lock of its own, such as flock, which may keep other commands away."""
+        """Whether the text uses a lock such as flock, which may keep other commands from running."""
         return any(_OWN_LOCK.search(line.text) for line in chain(*self.shell, *self.python))
 
     def timeouts(self) -> Timeouts:
@@ -110,7 +110,7 @@ class CommandText:
 
 
 def arguments_of(command: Sequence[str]) -> Sequence[str]:
-    """Return the arguments of the script in a command, or of the program if there is no script."""
+    """Return the arguments of the command's script; of its program if there is no script."""
     for place, word in enumerate(command[1:], 1):
         if command[place - 1] == "-c":
             # A shell gives the next word the number 0.
@@ -126,7 +126,7 @@ def is_python(text: Text) -> bool:
 
 
 def _lines_of(file: Path) -> Text:
-    """Return the lines of a file without comments; none if it is no text, or too large for a script."""
+    """Return the lines of a file without comments; empty if the file is no text, or too large."""
     with suppress(OSError):
         if file.stat().st_size <= LARGEST_SCRIPT:
             text = file.read_text(encoding="utf-8", errors="replace")
@@ -149,11 +149,11 @@ _PREFIXES = {
     *("if", "then", "else", "do", "while", "until", "!", "{"),
     *("exec", "sudo", "time", "nice", "command"),
 }
-"""Words of a shell that may precede a command."""
+"""Shell words that may precede a command."""
 
 
 def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterator[TextLine]:
-    """Yield the lines of a shell script with the values of its variables; unknown variables stay.
+    """Yield the lines of a shell script with known variables replaced by their values.
 
     `variables` has DATABASE as the value of each variable with the path of the database.
     """
@@ -168,7 +168,7 @@ def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterato
 def shell_touches(lines: Iterable[TextLine]) -> Iterator[Touch]:
     """Yield the commands of a shell script that copy or move the database file.
 
-    The lines have DATABASE for the path of the database, see `expanded`.
+    In the lines, DATABASE stands for the path of the database.
     """
     for line in lines:
         for words in commands_in(line.text):
@@ -177,7 +177,7 @@ def shell_touches(lines: Iterable[TextLine]) -> Iterator[Touch]:
 
 
 def commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the simple commands in a line for a shell, as words; < and > are words, too."""
+    """Yield the simple commands in a line of shell, as words; < and > are also words."""
     words: list[str] = []
     lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, "#"
@@ -192,9 +192,9 @@ def commands_in(text: str) -> Iterator[list[str]]:
 
 
 def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
-    """Return the kind and the program of a command that copies or moves the database, else None.
+    """Return (COPIED or MOVED, program) for a command that copies or moves the database, else None.
 
-    `words` have DATABASE for the path of the database. A copy that includes the WAL is left out.
+    DATABASE stands for the path of the database. Return None for copies that include the WAL.
     """
     words = [*dropwhile(_PREFIXES.__contains__, words)]
     if not words:
@@ -214,14 +214,14 @@ def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 SHORT_MS = 100
-"""Busy timeout in ms below which its value is probably a mistake: a commit on a slow disk can take longer."""
+"""Busy timeout, in ms, below which the value is probably a mistake: commits can take longer."""
 _TIMEOUT_MS = re.compile(r"busy_?timeout['\"]?\s*[=(:,]\s*(?:\w+\s*,\s*)?(\d+)\b|\.timeout\s+(\d+)\b", re.I)
-"""Busy timeout in ms: PRAGMA busy_timeout = 5, sqlite3_busy_timeout(db, 5), .timeout 5 of the shell."""
+"""Pattern of a busy timeout in ms: PRAGMA busy_timeout = 5, busy_timeout(db, 5), .timeout 5."""
 _TIMEOUT_S = re.compile(r"\bsqlite3\.connect\(.*\btimeout\s*=\s*(\d+(?:\.\d*)?|\.\d+)")
-"""Busy timeout in seconds, of Python's sqlite3."""
+"""Pattern of a busy timeout in seconds, of Python's sqlite3."""
 _HAS_TIMEOUT = re.compile(r"busy_?timeout|\.timeout\b", re.I)
 _SHELL = re.compile(r"(?:^|[\s;&|(`\"'/{])sqlite3(?=\s)")
-"""Start of SQLite's shell, in a command line."""
+"""Pattern of a start of SQLite's shell in a command line."""
 _IS_ON_DATABASE = re.compile(rf"{re.escape(DATABASE)}(?![\w.*/-])")
 _DEFERRED = re.compile(r"\bBEGIN\b(?!\s+(IMMEDIATE|EXCLUSIVE))|\bSAVEPOINT\b", re.I)
 _BAIL = re.compile(r"-bail\b|\.bail\s+on\b")
@@ -240,10 +240,9 @@ def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
 
 
 def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
-    """Return the starts of SQLite's shell: each has its place, and the text from there to the next start.
+    """Return (place, text up to the next start) for each start of SQLite's shell.
 
-    If some of them name the database, the others are left out. The text of an SQL file, by name in `sql`,
-    counts for each start that names the file.
+    If some starts name the database, omit the others. SQL files that a start names are added to its text.
     """
     found: list[tuple[str, str]] = []
     for line in text:

@@ -1,4 +1,4 @@
-"""The experiment `exec`: the user's command, and an empty command that shows the cost of a process start."""
+"""The experiment `exec`: the user's command, and an empty command to show the cost of a process."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Journal modes that are stored in the database file; all others are only valid for a connection."""
+"""Journal modes that a database file keeps; other modes are only valid for one connection."""
 DATABASE_S = 0.3
 """Estimated time to create and check the database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the case from which all cases with a driver are made. Raises UsageError."""
+    """Return the case (set of options) with the driver `driver`. Raises UsageError."""
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -70,7 +70,7 @@ def _check(spec: Command) -> None:
 
 
 class ExecExperiment(UserExperiment):
-    """The experiment `exec`: commands, each in a new process."""
+    """The experiment `exec`: commands of the user, each in a new process."""
 
     name = "exec"
     spec = Command
@@ -121,7 +121,7 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield cases of the command and of an empty command, by number of processes, target and rate.
+        """Yield cases of the command, then of an empty command, by processes, target and rate.
 
         Raises UsageError.
         """

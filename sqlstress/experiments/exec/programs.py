@@ -1,7 +1,7 @@
 """Start and end of the user's programs. No process that a program started is left running.
 
 Each program has a process group: a signal to the group reaches the program's children, and Ctrl-C does not
-reach the group. Windows has no such groups, so only the program itself is killed there.
+reach the group. On Windows, only the program itself is killed.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ else:
 
 
 class CommandExit(NamedTuple):
-    """The end of a program."""
+    """Exit of a program, and the reason."""
 
     code: int
-    """Exit code; if negative, minus the number of the signal that ended the program."""
+    """Exit code; negative for a signal, such as -9 for SIGKILL."""
     too_late: bool
     """Whether the program was killed because it exceeded its time limit."""
     left_behind: bool
     """Whether descendants outlived the program and were killed."""
     stayed: bool = False
-    """Whether the program was killed because it continued after its input or output had ended."""
+    """Whether the program was killed because it ran on after the end of its input or output."""
 
 
 class WatchedProgram:
     """Runner of one program at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is the descriptor of the programs' standard error, `timeout_s` the limit of each
-        program."""
+        """`error` is a descriptor for standard error. `timeout_s` is the limit of each program."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -63,7 +62,7 @@ class WatchedProgram:
         return running.pid if running else None
 
     def end(self) -> None:
-        """Kill the running program and prevent further starts. Call it just before this process exits."""
+        """Kill the running program and prevent further starts. Call this just before this process exits."""
         self._lock.acquire()  # The lock is never released, so no program can start.
         if self._running:
             _kill(self._running)
@@ -74,7 +73,7 @@ class WatchedProgram:
         os.close(self._null)
 
     def _start(self, words: Sequence[str], stdin: IO[bytes] | int, stdout: int) -> subprocess.Popen[bytes]:
-        """Start a program. Raises EnvironmentFailure if the program cannot be started."""
+        """Start a program. Raises EnvironmentFailure on failure."""
         try:
             # The lock is needed because `end` cannot kill a process that is just being started.
             with self._lock:
@@ -109,7 +108,7 @@ class WatchedProgram:
 
 
 class CommandStarter(WatchedProgram):
-    """Runner of commands. Each command runs to its end before the next command starts."""
+    """Runner of commands, each in a new process, one after the other."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -118,20 +117,20 @@ class CommandStarter(WatchedProgram):
         self._stdin = stdin
 
     def run(self, words: Sequence[str]) -> CommandExit:
-        """Run a command to its end. Raises EnvironmentFailure if the command cannot be started."""
+        """Run a command to its end. Raises EnvironmentFailure if it cannot start."""
         with Path(self._stdin).open("rb") if self._stdin else nullcontext(self._null) as stdin:
             process = self._start(words, stdin, self._null)
         return self._wait(process)
 
 
 LONGEST_ANSWER = 4096
-"""Maximum length of an answer, in bytes."""
+"""Maximum length of a program's answer, in bytes."""
 PATIENCE_S = 2.0
-"""Time in which a program must exit after the end of its input or output, in seconds."""
+"""Time for a program to exit after its input or output has ended, in seconds."""
 
 
 class Dialogue(WatchedProgram):
-    """Program that answers each line of input with a line, and is started again if it has ended."""
+    """Program that answers each line of input with a line. If it has ended, the next line restarts it."""
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -140,9 +139,9 @@ class Dialogue(WatchedProgram):
         self._words = words
 
     def ask(self, line: bytes) -> str | CommandExit:
-        """Write a line to the program; return its answer, or its exit if it did not answer.
+        """Write a line to the program; return the answer, or the exit of a program that did not answer.
 
-        Raises EnvironmentFailure if the program cannot be started.
+        Raises EnvironmentFailure if the program cannot start.
         """
         process = self._running or self._start(self._words, subprocess.PIPE, subprocess.PIPE)
         assert process.stdin and process.stdout
@@ -160,7 +159,7 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the program's input and return its exit; kill the program after PATIENCE_S."""
+        """Close the program's input and return its exit. Kill a program that runs on for PATIENCE_S."""
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -177,7 +176,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line and output that was read with it; empty if the output ends before a line break.
+    """Return the next line, and output read with it; empty if the output ends before a line break.
 
     Stop after LONGEST_ANSWER bytes without a line break.
     """
@@ -215,19 +214,19 @@ def _end_group(pid: int) -> bool:
 
 _PIECE = 1 << 16
 KEPT = 2048
-"""Number of bytes of a command's output that are kept from its beginning, and from its end."""
+"""Number of bytes that are kept from the beginning and from the end of a command's output."""
 _READ_S = 5.0
-"""Time limit for reading all written output, in seconds."""
+"""Time limit for reading the rest of the output, in seconds."""
 
 
 class OutputReader:
     """Reader of the standard error of a worker's commands.
 
-    All commands share a pipe. The worker writes a mark into it between the outputs of two commands.
+    All commands share a pipe. The worker writes a mark between the outputs of two commands.
     """
 
     def __init__(self, handle: Callable[[str], None]) -> None:
-        """`handle` is called on another thread with the output of each command, which may be empty."""
+        """`handle` is called on another thread with the (perhaps empty) output of each command."""
         self._handle = handle
         self._mark = os.urandom(16)
         self._ended = self._read_texts = 0
@@ -237,12 +236,12 @@ class OutputReader:
         self._thread.start()
 
     def mark_end(self) -> None:
-        """Write the mark after a command's output. Call it when the command has ended."""
+        """Mark the end of a command's output. Call this when the command has ended."""
         self._ended += 1
         os.write(self.theirs, self._mark)
 
     def await_texts(self) -> None:
-        """Wait until the output of all ended commands is read, _READ_S at most.
+        """Wait until the output of all ended commands is read, but at most _READ_S.
 
         A process that a command left behind may write for ever.
         """
@@ -251,7 +250,7 @@ class OutputReader:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Read the rest of the output, for _READ_S at most, and close the pipe."""
+        """Read the rest of the output, for at most _READ_S, and close the pipe."""
         os.write(self.theirs, self._mark)
         self._thread.join(_READ_S)
         os.close(self.theirs)

@@ -1,4 +1,4 @@
-"""Search in the text of commands for the path of the original --database and for options without locks."""
+"""Search in a command's text for the path of the original --database, and for disabled locks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
-"""Part of a word that may be a path, such as app.db in "--db=app.db" or in a command line for a shell."""
+"""Pattern of a part of a word that may be a path, such as app.db in "--db=app.db"."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
-"""Maximum size of a file that is read as a script, in bytes."""
+"""Maximum size of a file that counts as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
-"""Environment variable with which each command gets the path of the database."""
+"""Environment variable with the path of the database for each command."""
 _VARIABLE_WITH_DEFAULT = rf"\b{VARIABLE}\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
-"""Pattern of the variable before its default: ${NAME:-path}, get("NAME", "path"), $ENV{NAME} // "path"."""
+"""Pattern of the variable before a default value: ${NAME:-path}, get("NAME", "path")."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
 
 
 def refuse_original(command: Sequence[str], database: str) -> None:
-    """Raise UsageError if the command, or a script that it names, names the original database."""
+    """Raise UsageError if a command or one of its scripts contains the path of the original database."""
     for word in command:
         for piece in (word, *_PIECE.findall(word)):
             if any(_is_same(path, database) for path in _paths(piece)):
@@ -47,9 +47,9 @@ _LOCKLESS = re.compile(r"\b(nolock=(?:1|on|yes|true)|vfs=unix-none|immutable=(?:
 
 
 def lockless_place(command: Sequence[str]) -> str:
-    """Return the place of an option that turns locks off, such as "count.py:6 (nolock=1)".
+    """Return the place of an option that disables SQLite's locks, such as "count.py:6 (nolock=1)".
 
-    The place is a line of a script that the command names, or the command itself; empty if there is none.
+    The place is a line of a script, or the command itself; empty if there is no such option.
     """
     for script in scripts(command):
         text = script.read_text(encoding="utf-8", errors="replace")
@@ -61,13 +61,13 @@ def lockless_place(command: Sequence[str]) -> str:
 
 
 def _contains_path(path: str, text: str) -> bool:
-    """Return whether a text contains a path, other than as the default value of VARIABLE."""
+    """Return whether a text contains a path, except as the default value of SQLSTRESS_DATABASE."""
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 
 
 def _paths(piece: str) -> Iterator[str]:
-    """Yield the possible paths in a part of a word, such as file:app.db?mode=rw or sqlite:////tmp/app.db."""
+    """Yield the possible paths in part of a word, such as file:app.db?mode=rw."""
     yield piece
     if match := _URL.match(piece):
         rest = piece[match.end() :].partition("?")[0]
@@ -78,7 +78,7 @@ def _paths(piece: str) -> Iterator[str]:
 
 
 def _is_same(piece: str, database: str) -> bool:
-    """Return whether a path is the file of the database, perhaps under another name."""
+    """Return whether a path leads to the database file, perhaps by another name."""
     try:
         return os.path.samefile(piece, database)  # noqa: PTH121
     except (OSError, ValueError):
@@ -86,7 +86,7 @@ def _is_same(piece: str, database: str) -> bool:
 
 
 def scripts(command: Sequence[str]) -> Iterator[Path]:
-    """Yield the files that a command names and that are small enough to be scripts."""
+    """Yield the files that a command names and that are small enough for scripts."""
     for word in (shutil.which(command[0]) or command[0], *command[1:]):
         with suppress(OSError, ValueError):
             path = Path(word)

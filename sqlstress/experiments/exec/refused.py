@@ -1,4 +1,4 @@
-"""SQLite's errors in the output of commands, with the causes that remain possible."""
+"""SQLite's errors in the output of commands, with their possible causes."""
 
 from __future__ import annotations
 
@@ -20,50 +20,49 @@ from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, name
 from sqlstress.user_work import COPIED, DAMAGE_CODES, DELETED, LOST_LOCKS, MOVED, MOVED_CODES, NO_LOCKS
 
 MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
-"""Maximum number of SQLite's errors that are explained, of the possible causes of each, and of the characters
-of these causes."""
+"""Maximum numbers of explained errors, causes per error, and characters of one error's causes."""
 NO_TIMEOUT, READ_BEFORE_WRITE = "no-timeout", "read-before-write"
 USUAL = NO_TIMEOUT, READ_BEFORE_WRITE, "held-longer"
-"""Names of the usual causes of SQLITE_BUSY, the likeliest first, where only a program's output is known."""
+"""Names of the usual causes of SQLITE_BUSY if only output is known, the likeliest first."""
 WAITED_NS = 1e9
-"""Minimum median time of failed commands, in ns, at which they have probably waited for a busy timeout."""
+"""Median time of failed commands, in ns, from which a wait for a busy timeout is probable."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
-"""Messages of SQLite that other libraries write, too."""
+"""Messages of SQLite that other libraries also write."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 ARGUMENT, SCRIPT = "argument", "script"
-"""Source of the SQL of SQLite's shell: its command line, or its standard input."""
+"""Source of the SQL that SQLite's shell ran: its command line, or its standard input."""
 _SHELL = {
     re.compile(r"^Error: (stepping|in prepare), "): ARGUMENT,
     re.compile(r"^((Runtime|Parse) error|Error:) near line \d+: "): SCRIPT,
 }
-"""Source of the SQL, by the beginning of the shell's error."""
+"""Source of the SQL (ARGUMENT or SCRIPT), by the beginning of the shell's error message."""
 CONSEQUENCES = {MOVED: MOVED_CODES, COPIED: tuple({*DAMAGE_CODES} - {CANTOPEN})}
-"""Errors of SQLite that follow from a database that was moved in use, or from a torn copy of it."""
+"""Errors that follow from a move of the database in use, or from a torn copy."""
 _UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
 
 
 class PrintedError(NamedTuple):
-    """Error of SQLite in the output of commands."""
+    """SQLite error in the output of commands."""
 
     code: int
     statement: str
-    """Kind of the statement, as in the rules of causes; empty if unknown."""
+    """Kind of the failed statement, such as "write"; empty if unknown."""
     alone: bool
     """Whether the command ran in a single process."""
     text: str
-    """Name of the error, or a message that names the column whose key exists."""
+    """Name of the error, or the message on a column in which a key exists already."""
     shell: str = ""
     """ARGUMENT or SCRIPT if SQLite's shell printed the error; else empty."""
 
     @property
     def is_lock(self) -> bool:
-        """Whether a lock was not free."""
+        """Whether the error means that a lock was not free."""
         return self.code & 0xFF in (BUSY, LOCKED)
 
 
 def refused(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each of SQLite's errors in the output, with the causes that remain possible."""
+    """Yield a finding with the possible causes for each SQLite error in the output."""
     counts, sources = _printed_errors(group)
     time = _failure_time(group, sum(count for error, count in counts.items() if error.is_lock))
     has_waited = time is not None and time.median_ns >= WAITED_NS
@@ -101,10 +100,10 @@ def refused(group: Group) -> Iterator[Finding]:
 
 
 def _failure_time(group: Group, printed: int) -> FailureTime | None:
-    """Return the time until commands failed; None if it is unknown, or is not the time of a single statement.
+    """Return the time until commands failed; None if it is not the time of a single statement.
 
-    `printed` is the number of refused locks that the commands printed. A command that prints several, or ends
-    well after some, has repeated its work: only a short time is a limit for each statement.
+    `printed` is the number of refused locks in the output. A command that prints several, or ends well after
+    some, has repeated its work, so only a short time limits the time of each statement.
     """
     time = failure_time_of(failures_of(group.runs), None)
     if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:
@@ -113,7 +112,7 @@ def _failure_time(group: Group, printed: int) -> FailureTime | None:
 
 
 def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_waited: bool) -> list[str]:
-    """Return the possible causes of an error with their cures, the likeliest first.
+    """Return the possible causes of an error with remedies, the likeliest first.
 
     `time` is the time until commands failed, and `has_waited` whether they had waited for a busy timeout.
     """
@@ -146,10 +145,7 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
 
 
 def _busy_causes(error: PrintedError, possible: Sequence[Rule], timeouts: Timeouts) -> list[str]:
-    """Return the causes of SQLITE_BUSY that agree with the text of the command.
-
-    `possible` are the causes that agree with the facts of the error.
-    """
+    """Return the causes of SQLITE_BUSY among `possible` that agree with the text of the command."""
     first = _short_timeout(timeouts) if timeouts.short else _shell_cause(error.shell, timeouts)
     left_out = {NO_TIMEOUT} if error.shell else set()
     if not _may_have_read(error, timeouts):
@@ -161,7 +157,7 @@ def _busy_causes(error: PrintedError, possible: Sequence[Rule], timeouts: Timeou
 
 
 def _timeouts(group: Group) -> Timeouts:
-    """Return the busy timeouts in the text of the command; all fields are empty if it is unknown."""
+    """Return the busy timeouts in the text of the command, with empty fields if unknown."""
     traits = next((seen.traits for seen in sightings(group, TIMEOUTS)), {})
     return Timeouts(*(traits.get(field, "") for field in Timeouts._fields))
 
@@ -169,13 +165,13 @@ def _timeouts(group: Group) -> Timeouts:
 def _may_have_read(error: PrintedError, timeouts: Timeouts) -> bool:
     """Return whether a transaction may have read before its first write.
 
-    SQLite's shell begins no transaction by itself, so a text for it shows how transactions begin.
+    SQLite's shell begins no transaction by itself, so its script shows how transactions begin.
     """
     return not (error.shell and timeouts.shells) or bool(timeouts.deferred)
 
 
 def _short_timeout(timeouts: Timeouts) -> str:
-    """Return the cause and the cure if a busy timeout in the text is too short."""
+    """Return cause and remedy for a busy timeout that is too short."""
     unit = "seconds: write 5" if timeouts.seconds else "milliseconds: write 5000 for 5 s"
     return (
         f"{timeouts.short} ({timeouts.short_at}) waits for {timeouts.short_ms} ms only. Its unit is {unit}."
@@ -183,7 +179,7 @@ def _short_timeout(timeouts: Timeouts) -> str:
 
 
 def _shell_cause(source: str, timeouts: Timeouts) -> str:
-    """Return the cause and the cure in SQLite's shell; empty if all its starts in the text set a timeout.
+    """Return cause and remedy for a start of SQLite's shell without a busy timeout; else an empty text.
 
     `source` is ARGUMENT, SCRIPT, or empty for another program.
     """
@@ -200,12 +196,12 @@ def _shell_cause(source: str, timeouts: Timeouts) -> str:
 
 
 def _place_in_usual(rule: Rule) -> int:
-    """Return the index of a cause among the usual ones; the number of these for all other causes."""
+    """Return the index of a cause in USUAL; the length of USUAL for other causes."""
     return USUAL.index(rule.name) if rule.name in USUAL else len(USUAL)
 
 
 (DUPLICATE,) = {code for message, code in MESSAGES if message.startswith("unique")}
-"""Result code of a key that exists."""
+"""Result code for a key that exists already."""
 (_DUPLICATE_RULE,) = rules_of(DUPLICATE)
 _RACE = (
     "With one process it did not fail: two commands had looked for the row, or read the same max(id), before "
@@ -215,7 +211,7 @@ _REPEATED_KEY = "It also fails with one process, so it is no race: the command i
 
 
 def _is_race(group: Group) -> bool | None:
-    """Return whether keys were repeated only with several processes; None without a run with one process."""
+    """Return whether keys were repeated only with several processes; None if never run with one."""
     alone = [run for run in group.runs if run.case.concurrency == 1 and run.case.spec.command and run.valid]
     if not alone:
         return None
@@ -224,7 +220,7 @@ def _is_race(group: Group) -> bool | None:
 
 
 def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
-    """Return the number of messages by error of SQLite, and a failed line of source code by error."""
+    """Return two dictionaries by SQLite error: number of messages, and a line of source that failed."""
     counts, sources = Counter[PrintedError](), dict[PrintedError, str]()
     for run in group.runs:
         for sighting in run_sightings(run):
@@ -243,7 +239,7 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
 
 
 def errors_after(group: Group, kind: str) -> tuple[str, ...]:
-    """Return the names of the printed errors that follow from a copy or a move of the database in use.
+    """Return the names of printed errors that follow from a copy or move of the database in use.
 
     `kind` is COPIED or MOVED.
     """
@@ -252,18 +248,18 @@ def errors_after(group: Group, kind: str) -> tuple[str, ...]:
 
 
 def _touch_before(group: Group, code: int) -> str:
-    """Return MOVED or COPIED if an error follows from such a use of the database; else an empty text."""
+    """Return MOVED or COPIED if a move or copy of the database in use explains the error; else empty."""
     seen = {sighting.what for sighting in sightings(group, TOUCHED)}
     kinds = (kind for kind, codes in CONSEQUENCES.items() if kind in seen and code & 0xFF in codes)
     return next(kinds, "")
 
 
 def run_sightings(run: Run) -> Iterator[Sighting]:
-    """Yield the observations in all trials of a run."""
+    """Yield the observations (sightings) in all trials of a run."""
     return (sighting for trial in run.trials for sighting in trial.sightings)
 
 
 def error_code(message: str) -> int | None:
-    """Return the SQLite result code in a program's message; None if no cause of an error is known."""
+    """Return the SQLite result code in a program's message; None if there is no rule for the code."""
     code = code_in(message) if _SQLITE.search(message) else None
     return code if code and rules_of(code) else None

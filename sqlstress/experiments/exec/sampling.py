@@ -1,6 +1,7 @@
-"""Samples of the open files of running commands, from /proc on Linux. No file of the database is opened.
+"""Samples of the files that running commands have open, from /proc on Linux.
 
-The samples show the time with the database open, the use of a copy's original, and signs of lost locks.
+The samples show the time with the database open, use of the original instead of the copy, and lost locks.
+Files of the database are never opened.
 """
 
 from __future__ import annotations
@@ -31,36 +32,36 @@ else:
 EVERY_S = 0.02
 """Interval between samples, in seconds. A sample takes about 0.1 ms."""
 WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
-"""Indices of the shared numbers of a trial.
+"""Indices of the numbers that a trial's workers share.
 
-Four flags: an operation has succeeded; a command had the original of the copy open; a command had the trial's
-database open; two commands had it open at the same time. Then, by worker, the ID of the command if it had the
-database open in the last sample, else 0.
+Four flags: an operation succeeded; a command had the original of the copy open; a command had the trial's
+database open; two commands had it open at once. From FIRST_PID on, a number per worker: the ID of the command
+if it had the database open in the last sample, else 0.
 """
 
 
 class OpenFileSampler:
-    """Sampler of the open files of a worker's commands while they run."""
+    """Sampler of the files that a worker's commands have open."""
 
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
-    """Signs in the samples. These three are not set without samples (no file, or no /proc)."""
+    """Collectors of signs of faults; not set without samples (no database file, or no /proc)."""
 
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
     ) -> None:
-        """`pid` returns the ID of the running command, or None. `original` is empty if there is no copy.
+        """`pid` returns the ID of the running command. `original` is empty without a copy.
 
-        Workers are counted from 1.
+        Workers count from 1.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._own_pid = FIRST_PID + worker - 1
         self._original = Path(original) if original else None
         self._states = Counter[str]()
-        """Number of samples by the command's state: OPEN, CLOSED or SLEEPING."""
+        """Number of samples by state of the command: OPEN, CLOSED or SLEEPING."""
         self._lock_files: set[tuple[int, str]] = set()
-        """Processes that held the lock of a deleted file, each with the name of the file."""
+        """(Process, name of a deleted file whose lock the process held)."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
@@ -69,7 +70,7 @@ class OpenFileSampler:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the numbers of samples, and the signs of lost locks."""
+        """Stop sampling; return the numbers of samples and the signs of lost locks."""
         self._ends.set()
         if not self._thread.is_alive():
             return []
@@ -109,19 +110,19 @@ class OpenFileSampler:
                 self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
     def _compare_with_others(self, pid: int) -> None:
-        """Set SHARED if this worker's command and another command have the database open at once."""
+        """Set SHARED if commands of two workers have the database open at the same time."""
         others = {other for other in self._flags[FIRST_PID:] if other} - {pid}
         if not self._flags[SHARED] and any(map(self._is_open_in, others)) and self._is_open_in(pid):
             self._flags[SHARED] = 1
 
     def _is_open_in(self, pid: int) -> bool:
-        """Return whether a command or a process that it started has the database open."""
+        """Return whether a command or one of its descendants has the database open."""
         files = (file for process in family(pid) for file in open_files_of(process))
         return any(file.name == self._database for file in files)
 
 
 def family(pid: int) -> dict[int, int]:
-    """Return the IDs of a process and its descendants, each with the parent's ID; 0 for the process."""
+    """Return {process ID: parent's ID} for a process (with parent 0) and all descendants."""
     parents, unread = {pid: 0}, [pid]
     for process in unread:  # The list grows during the loop.
         with suppress(OSError):
@@ -133,14 +134,14 @@ def family(pid: int) -> dict[int, int]:
 
 
 def open_files_of(pid: int) -> list[OpenFile]:
-    """Return the regular files that a process has open; empty if the process has ended."""
+    """Return a process's open regular files; empty if the process has ended."""
     with suppress(OSError):
         return list(open_files.files_in(Path(f"/proc/{pid}/fd")))
     return []
 
 
 def sleeps(pid: int) -> bool:
-    """Return whether a process sleeps until an event; false if it has ended, or waits for the disk."""
+    """Return whether a process sleeps; False if it waits for the disk, or has ended."""
     with suppress(OSError, IndexError):
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return status.rpartition(")")[2].split()[0] == "S"  # The name before ")" may contain any character.
@@ -148,9 +149,9 @@ def sleeps(pid: int) -> bool:
 
 
 def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
-    """Yield the names of the deleted files that a process has locked. `files` are its open files.
+    """Yield the names of deleted files that a process has locked.
 
-    Leave out -wal and -shm: the last process to close a database deletes these while it holds their locks.
+    Omit -wal and -shm: the last process to close a database deletes these while it holds their locks.
     """
     for file in files:
         if file.name.endswith(("-wal", "-shm")):
@@ -170,14 +171,14 @@ def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples without a lock that count as a sign of lost locks.
+"""Number of consecutive samples without a lock that prove lost locks.
 
-Fewer samples prove nothing: a program that often reopens the database may release its lock during a sample.
+Fewer prove nothing: a program that often reopens the database may release its lock during a sample.
 """
 
 
 class LockSigns:
-    """Signs that processes have no SQLite locks on a database that they have open."""
+    """Signs that processes have the database open without SQLite's locks."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
@@ -191,14 +192,14 @@ class LockSigns:
         self._openers: set[int] = set()
         """Processes that had the database open, in any journal mode."""
         self._writers: dict[int, bool] = {}
-        """Whether a process had a lock, by process that had a rollback journal open."""
+        """Whether a process had a lock, by process with an open rollback journal."""
         self._opened = Counter[int]()
-        """Largest number of descriptors of the database that were examined, by process."""
+        """Largest number of descriptors of the database that were open, by process."""
         self._programs: dict[int, tuple[str, set[str]]] = {}
-        """LIBRARIES or LOADED, and the mapped program files, by process."""
+        """LIBRARIES or LOADED (kind of the sign), and the mapped program files, by process."""
 
     def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open; `files` are its open files."""
+        """Add a sample of a process that has the database open."""
         descriptors = [file.number for file in files if file.name == self._database]
         index = [file.number for file in files if file.name == self._index]
         self._openers.add(pid)
@@ -223,7 +224,7 @@ class LockSigns:
             self._lockless.add(pid)
 
     def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
-        """Record whether a process with an open rollback journal has a lock, as each writer must have.
+        """Record whether a process with an open rollback journal holds a lock, as a writer must.
 
         A VFS with lock files or folders (unix-dotfile) has no locks of the system.
         """
@@ -233,9 +234,9 @@ class LockSigns:
             self._writers[pid] = self._writers.get(pid, False) or has_lock
 
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
-        """Return whether a process locks the database.
+        """Return whether a process locks the database, or closed the file `path` during the check.
 
-        Also return True if the process closed the descriptor `number` of the file `path` during this check.
+        `number` is the descriptor of the file `path`.
         """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
@@ -248,7 +249,7 @@ class LockSigns:
         return False
 
     def _examine_mappings(self, pid: int) -> None:
-        """Record the program files of a process if it may use two SQLite libraries."""
+        """Record the mapped program files of a process that may use two SQLite libraries."""
         try:
             lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
         except OSError:
@@ -263,7 +264,7 @@ class LockSigns:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 
     def observations(self) -> list[PlainObservation]:
-        """Return the signs. Signs of two libraries list all program files of the process, one per line."""
+        """Return the signs as observations. Signs of two libraries list all program files, one per line."""
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:
@@ -278,9 +279,10 @@ class LockSigns:
 
 
 class DeletedWals:
-    """Processes that use a deleted WAL. SQLite deletes a WAL only when no process has a lock on the database.
+    """Processes that use a deleted WAL.
 
-    So if such a process still has its lock, a command or another program has deleted the WAL.
+    SQLite deletes a WAL only when no process has a lock on the database. If such a process still has its
+    lock, another program has deleted the WAL.
     """
 
     def __init__(self, database: str) -> None:
@@ -288,12 +290,12 @@ class DeletedWals:
         self._database, self._wal = database, f"{database}-wal"
         self._users: set[int] = set()
         self._holders: set[int] = set()
-        """Users of a deleted WAL that had a lock on the database."""
+        """Processes with a deleted WAL that had a lock on the database."""
         self._writers: set[int] = set()
-        """Users of a deleted WAL that was written after its deletion."""
+        """Processes with a deleted WAL that was written after its deletion."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open; `files` are its open files."""
+        """Add a sample of a process that has the database open."""
         wals = [file for file in files if file.is_deleted and file.name == self._wal]
         if not wals:
             return
@@ -305,7 +307,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the number of users of a deleted WAL, by lock on the database and write after deletion."""
+        """Return the number of processes with a deleted WAL, by lock and by write after deletion."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
@@ -320,10 +322,10 @@ class Copiers:
         """`database` is a path without symbolic links."""
         self._database = database
         self._seen: set[tuple[int, str, str]] = set()
-        """Processes, each with COPIED or MOVED, and its program."""
+        """(Process, COPIED or MOVED, name of the program)."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open; `files` are its open files."""
+        """Add a sample of a process that has the database open."""
         names = {file.name for file in files}
         if not names.isdisjoint((f"{self._database}-wal", f"{self._database}-shm")) or not self._is_in_use():
             return
@@ -344,7 +346,7 @@ class Copiers:
         return Path(f"{self._database}-journal").exists()
 
     def observations(self) -> list[PlainObservation]:
-        """Return the number of processes by kind and program."""
+        """Return the number of processes by kind (COPIED or MOVED) and program."""
         kinds = Counter((kind, program) for _, kind, program in self._seen)
         return [
             (TOUCHED, kind, count, "", {"program": program, "at": ""})
@@ -353,7 +355,7 @@ class Copiers:
 
 
 def writes(information: Path) -> bool:
-    """Return whether a file /proc/PID/fdinfo/N shows a descriptor that is open for writing."""
+    """Return whether the file descriptor of /proc/PID/fdinfo/N is open for writing."""
     for line in information.read_text(encoding="ascii").splitlines():
         if line.startswith("flags:"):
             return int(line.split()[1], 8) & (os.O_WRONLY | os.O_RDWR) != 0
@@ -361,7 +363,7 @@ def writes(information: Path) -> bool:
 
 
 def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
-    """Return the traits of an observation of users of a deleted WAL."""
+    """Return the traits of an observation of processes with a deleted WAL."""
     return {
         "file": "the WAL",
         "at": "",
@@ -371,7 +373,7 @@ def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
 
 
 def lists_locks(folder: Path) -> bool:
-    """Return whether the system lists the locks of an open file, tried with a new file in `folder`."""
+    """Return whether the system lists locks in /proc, tried with a new file in `folder`."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)
@@ -381,7 +383,7 @@ def lists_locks(folder: Path) -> bool:
 
 
 def shows_lock(information: Path) -> bool:
-    """Return whether a file /proc/PID/fdinfo/N shows a lock; False if the descriptor is closed."""
+    """Return whether /proc/PID/fdinfo/N lists a lock; False if the descriptor is closed."""
     with suppress(OSError):
         return "\nlock:" in information.read_text(encoding="ascii")
     return False

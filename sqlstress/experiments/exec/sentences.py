@@ -1,4 +1,4 @@
-"""Sentences of exec: one function per sentence, whose parameters are the facts of a finding."""
+"""Sentences of exec reports: one function per sentence, whose parameters are its facts."""
 
 from __future__ import annotations
 

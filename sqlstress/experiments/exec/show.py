@@ -1,4 +1,4 @@
-"""Presentation of exec: a row for each number of processes, exit codes, and messages of the commands."""
+"""Presentation of exec: a row per number of processes, exit codes, messages of the commands."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label of sqlstress as a holder of the write lock, which the last connection to close takes briefly."""
+"""Label of sqlstress as a holder of the write lock, which its last connection takes to close."""
 MAX_TOUCHES = 3
-"""Maximum number of programs that copy or move the database and are shown."""
+"""Maximum number of shown programs that copy or move the database."""
 MOST_KINDS = 5
-"""Maximum number of kinds of messages that are shown."""
+"""Maximum number of shown kinds of messages."""
 _FAILED = case_table.FAILED_SHARE.explained(
     ["failed: percentage of commands that did not exit with 0, or took too long"]
 )
@@ -67,20 +67,20 @@ _RATES = {
 
 
 def scaling(group: Group) -> Iterator[Finding]:
-    """Yield findings on the effects of more processes or a higher rate; nothing for the empty command."""
+    """Yield findings on the effects of more processes or a higher rate, except for the empty command."""
     if group.case.spec.command:
         yield from throughput_findings(group)
         yield from rate_findings(group)
 
 
 MOST_STARTING = 0.9
-"""Share of time in starting and ending above which commands rarely use the database at the same time."""
+"""Share of time for starting and ending above which commands rarely overlap in the database."""
 MOMENTS_ENOUGH = 50
-"""Minimum number of samples from which the share of starting and ending is computed."""
+"""Minimum number of samples to compute the share of time for starting and ending."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands mostly start and end, so that races may stay hidden."""
+    """Yield a finding if commands mostly start and end, which may hide races."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -89,9 +89,9 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of a command's time for starting and ending, from 0 to 1; None if unknown.
+    """Return the share of a command's time spent starting and ending, 0 to 1; None if unknown.
 
-    Without enough samples, it is the time of the empty command divided by the time of the command.
+    With too few samples, this is the time of the empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -105,7 +105,7 @@ def _share_of_starting(group: Group) -> float | None:
 
 
 def touched(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each program that copied the database in use, or moved, replaced or deleted it."""
+    """Yield a finding per program that copied, moved, replaced or deleted the database in use."""
     kinds = dict.fromkeys(
         (seen.what, seen.traits["file"], seen.traits["program"], seen.traits["at"])
         for seen in sightings(group, TOUCHED)
@@ -122,13 +122,13 @@ def touched(group: Group) -> Iterator[Finding]:
 
 
 def deleted_lock_files(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each deleted file whose lock commands held."""
+    """Yield a finding per deleted file whose lock commands held."""
     for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
         yield Finding(sentences.deleted_lock_file, file=file, count=count)
 
 
 def ended(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the exit codes of the commands, if some are not 0."""
+    """Yield a finding on exit codes other than 0, if any."""
     codes = count_by_kind(group, EXIT_CODE, attrgetter("what"))
     commands = None if group.case.spec.lines else sum(codes.values())
     if commands:
@@ -141,7 +141,7 @@ def ended(group: Group) -> Iterator[Finding]:
 
 
 def messages(group: Group) -> Iterator[Finding]:
-    """Yield findings on messages on standard error and answers other than ok, the most frequent first."""
+    """Yield findings on messages on standard error and answers other than ok."""
     for topic in (STDERR, ANSWER):
         counts = list(count_by_kind(group, topic, attrgetter("what")).items())
         if counts:
@@ -160,7 +160,7 @@ def _is_unused(group: Group) -> bool:
 
 
 def databases(group: Group) -> Iterator[Finding]:
-    """Yield findings on a copy that commands did not use, and on an original that changed."""
+    """Yield findings on an unused copy of the database, and on a changed original."""
     database = group.case.spec.data.database
     if _is_unused(group):
         yield Finding(sentences.copy_unused, database=database, variable="{db}")
@@ -173,7 +173,7 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
-    """Yield findings on the commands and processes that sqlstress had to kill."""
+    """Yield findings on commands and processes that sqlstress had to kill."""
     for kind, count in count_by_kind(group, ENDED, attrgetter("what")).items():
         cases = (run.case for run in group.runs if any(kind == seen.what for seen in run_sightings(run)))
         if kind == TOO_LATE:
@@ -191,7 +191,7 @@ held_long = partial(lock_findings, ours=OURS)
 
 
 class ExecShown(UserPresenter):
-    """Presenter of exec."""
+    """Presenter (tables, sentences) of exec."""
 
     topics = (
         databases,

@@ -1,4 +1,4 @@
-"""Options of the experiment `exec`, and the part of a case that they set."""
+"""Options of the experiment `exec`, and the case fields that they set."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sqlstress.user_work.options import NO_TARGETS, Data, DataOptions, TargetOpt
 EMPTY_COMMAND = "empty command"
 MAX_WORDS = 1000
 MAX_BYTES = 100_000
-"""Maximum size of all words of the command together, in bytes: below the limit of every system."""
+"""Maximum size of a command, in bytes; no system has a lower limit."""
 
 
 def words(value: Any) -> tuple[str, ...]:
-    """Return the program and its arguments. Raises ValueError if `value` is no valid command."""
+    """Return the words of a command. Raises ValueError if `value` is not a valid command."""
     command = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(word, str) and "\0" not in word for word in command):
         raise ValueError(f"{abbreviate(value)} is not a list of texts: the program and its arguments")
@@ -84,14 +84,14 @@ class Command:
 
     @property
     def called(self) -> str:
-        """The command line as typed in a shell."""
+        """Command line as typed in a shell, or "empty command"."""
         words = shlex.join(self.command)
         return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words or EMPTY_COMMAND
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSelection(DataOptions):
-    """Options that select the cases and the files to read, and are not stored in cases."""
+    """Options that select cases and files, and are not stored in cases."""
 
     alone: bool | None = option(
         switch,

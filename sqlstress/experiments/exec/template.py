@@ -1,4 +1,4 @@
-"""Words of a command with placeholders: {n}, {worker}, {db}, {inner}, {random:1:1000}."""
+"""Words of a command with placeholders such as {n}, {db} and {random:1:1000}."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\{")
 _RANDOM = re.compile(r"random:(-?\d{1,18}):(-?\d{1,18})")
 DATABASE = "{db}"
-"""Placeholder for the path of the database."""
+"""Placeholder of the path of the database."""
 _PLACEHOLDERS = "{n}, {worker}, {db}, {inner} and {random:LEAST:MOST}"
 
 
 class Given(NamedTuple):
-    """Values for the placeholders in one command."""
+    """Values of the placeholders in one command."""
 
     n: int
-    """Number of the command, unique in a trial."""
+    """Number of the command, unique within a trial."""
     worker: int
-    """Number of the worker, from 1."""
+    """Number of the worker process, from 1."""
     db: str
     """Path or address of the database."""
     inner: int
     """Number of operations that the command must do."""
     random: Random
-    """Generator of random numbers for {random:LEAST:MOST}."""
+    """Random number generator for {random:LEAST:MOST}."""
 
 
 Part = str | Callable[[Given], str]
@@ -45,17 +45,17 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 
 
 def parse(words: Sequence[str]) -> tuple[Word, ...]:
-    """Return the words, split into texts and placeholders. Raises UsageError for an unknown placeholder."""
+    """Return the words as texts and placeholders. Raises UsageError for an unknown placeholder."""
     return tuple(map(_split_word, words))
 
 
 def fill(words: Sequence[Word], given: Given) -> list[str]:
-    """Return the words of one command, with values instead of placeholders."""
+    """Return the words of one command with the placeholders replaced by values."""
     return ["".join(part if isinstance(part, str) else part(given) for part in word) for word in words]
 
 
 def has_number(words: Sequence[str]) -> bool:
-    """Return whether the words contain the placeholder {n}. Raises UsageError for an unknown placeholder."""
+    """Return whether a word contains the placeholder {n}. Raises UsageError for an unknown placeholder."""
     return any(part is _VALUES["n"] for word in parse(words) for part in word)
 
 

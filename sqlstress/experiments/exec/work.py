@@ -1,4 +1,4 @@
-"""The parent's part of the experiment `exec`."""
+"""Parent process's part of the experiment `exec`."""
 
 from __future__ import annotations
 
@@ -64,21 +64,21 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key in `carry` (data that trials share) of an error text: an earlier trial used the original."""
+"""Key in `carry`: error text if an earlier trial used the original database."""
 LONG_NS = 86_400 * NS_PER_S
-"""A day, in ns. With the mount option relatime, a read updates only access times that are older."""
+"""One day, in ns. Reads update only access times older than a day (mount option relatime)."""
 SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
-"""Minimum number of samples from which the copy counts as unused, if the copy was open in none of them."""
+"""Minimum number of samples without the copy open for the copy to count as unused."""
 
 
 class ExecWork(UserWork):
-    """The parent's part of one trial of exec. No process that a command started outlives the trial."""
+    """Parent process's part of a trial of exec. No process of a command outlives the trial."""
 
     redefines = True
-    """Whether the workers may change the schema: commands may create tables."""
+    """Whether commands may change the schema."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -89,15 +89,15 @@ class ExecWork(UserWork):
         self._is_wrong = False
         """Whether a check of the data failed."""
         self._deleted: dict[int, int] = {}
-        """Time of the last change of a deleted WAL at first sight, in ns, by process ID."""
+        """Modification time of a deleted WAL when first seen, in ns, by process ID."""
         self._lost: set[int] = set()
-        """IDs of the processes that were seen to write into a deleted WAL."""
+        """IDs of processes that wrote into a deleted WAL."""
         self._next_search_s = 0.0
         self._copy_is_untouched = self._copy_is_unread = False
         self._identity: open_files.Identity | None = None
-        """Identity of the database file before the load; None if there is no such file."""
+        """Identity of the database file before the load; None if there is no file."""
         self._original: Original | None = None
-        """Monitor of the original of the commands' copy; None without a copy, or for the empty command."""
+        """Monitor of the original --database; None without a copy, or for the empty command."""
 
     def create(self, pulse: Pulse) -> None:
         if _STOPPED in self._carry:
@@ -113,7 +113,7 @@ class ExecWork(UserWork):
 
     @property
     def _database(self) -> Path:
-        """Database file of the commands. Call it only if the case has one."""
+        """Database file of the commands; only for cases with a file."""
         return Path(cast("SqlitePlace", self.place).paths[0])
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -126,7 +126,7 @@ class ExecWork(UserWork):
         self._check_original()
 
     def _find_deleted_wals(self) -> None:
-        """Record the processes that use a deleted WAL (only on Linux). Search at most once per SEARCH_S."""
+        """Record the processes that use a deleted WAL (Linux only), at most once per SEARCH_S."""
         now_s = time.monotonic()
         is_due = now_s >= self._next_search_s and not self.case.server
         if not (is_due and self.place.stores and self.case.spec.command):
@@ -141,7 +141,7 @@ class ExecWork(UserWork):
                     self._lost.add(opener.pid)
 
     def _check_original(self) -> None:
-        """Raise EnvironmentFailure if commands use the original of --database; later trials raise it, too."""
+        """Raise EnvironmentFailure if commands use the original database; later trials will fail, too."""
         if self._original:
             strayed, reached = bool(self._flags[STRAYED]), bool(self._flags[REACHED])
             try:
@@ -182,7 +182,7 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield the users of deleted WALs that only this process has seen, outside of their command's group.
+        """Yield processes with a deleted WAL that left their group, so that no worker saw them.
 
         `sightings` are the observations of the workers.
         """
@@ -193,9 +193,9 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
 
     def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
-        """Yield the observations of a trial, and the line of a script that opens a file without locks.
+        """Yield the observations of a trial, and the line of a script that disables SQLite's locks.
 
-        Such a line is only a fault with other signs of missing locks, because it may open another file.
+        The line is a fault only with other signs of missing locks, because it may open another file.
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
@@ -208,7 +208,7 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
 
     def _with_text(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield the observations of a trial, and facts in the text of the command that explain them."""
+        """Yield the observations of a trial, and facts in the command's text that explain them."""
         if not self.case.spec.command or self.case.server or not self.place.stores:
             yield from sightings
             return
@@ -224,7 +224,7 @@ class ExecWork(UserWork):
             yield Sighting(TIMEOUTS, "", 1, traits=text.timeouts()._asdict())
 
     def _uses(self, trial: Trial, original: Original) -> Iterator[Sighting]:
-        """Yield observations of an unused copy and of changes to the original."""
+        """Yield observations of an unused copy of the database, and of changes to the original."""
         if original.unexplained:
             yield Sighting(ORIGINAL, original.unexplained, 1)
         if original.users:
@@ -240,29 +240,29 @@ class ExecWork(UserWork):
         super().discard()
 
     def _end_all(self) -> None:
-        """Kill processes that have left their process group, and processes of a worker that was killed."""
+        """Kill processes that left their process group, and the commands of killed workers."""
         if self.place.stores:
             self._escaped += end_marked(TRIAL, self._trial)
 
 
 def printed_in(sightings: Iterable[Sighting]) -> list[str]:
-    """Return the error messages of commands."""
+    """Return the error messages printed by commands."""
     return [sighting.example for sighting in sightings if sighting.topic in (STDERR, ANSWER)]
 
 
 def is_deleted(sighting: Sighting, name: str) -> bool:
-    """Return whether an observation shows a process that had the deleted database file `name` locked."""
+    """Return whether a process had the lock of the deleted database file `name`."""
     return sighting.topic == DELETED_LOCK and sighting.what == name
 
 
 def touches(
     seen: Sequence[Sighting], text: CommandText, file: str, *, is_shared: bool, is_moved: bool
 ) -> Iterator[Sighting]:
-    """Yield the programs that copied the database `file` in use, or moved it, with their places in the text.
+    """Yield the programs that copied the database `file` in use, or moved it, with places in scripts.
 
-    `seen` are programs that were seen with the file open. `is_shared` is whether two commands had it open at
-    the same time, and `is_moved` whether it was moved or deleted. A program that the text names counts only
-    with one of these signs, because it may run while the file is not in use.
+    `seen` are programs that had the file open. `is_shared` is whether two commands had it open at once,
+    `is_moved` whether it was moved or deleted. A program only named in the text needs one of these signs,
+    because it may run while the file is not in use.
     """
     named = text.touches()
     programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
@@ -280,7 +280,7 @@ def touches(
 
 
 def writers_in(sightings: Iterable[Sighting]) -> int:
-    """Return the number of processes that were seen to write into a deleted WAL."""
+    """Return the number of processes that wrote into a deleted WAL."""
     return sum(
         sighting.count
         for sighting in sightings
@@ -301,10 +301,10 @@ def end_marked(name: str, value: str) -> int:
 
 
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-    """Yield the observations; in signs of two SQLite libraries, replace all program files by the libraries.
+    """Yield the observations; signs of two SQLite libraries name the libraries, not all program files.
 
-    Leave out processes that had loaded only one library and opened the file twice with it. Also leave out
-    processes without a lock if a process used two libraries, which explain these lost locks.
+    Omit processes that opened the file twice with one library. Omit processes without a lock if two libraries
+    in one process explain the lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:
@@ -324,18 +324,17 @@ def sqlite_files(paths: str) -> list[str]:
     return [build.file for build in builds_of_files(paths.splitlines())]
 
 
-# The parent compares the state of the original with its state before the load, about ten times a second. The
-# workers sample the open files of their commands (Linux). The parent does not open the original: on POSIX,
-# closing the file would drop the locks of a connection that the calling program of `sqlstress.measure` may
-# have.
+# The parent compares the state of the original with its state before the load, about ten times a second. It
+# does not open the original: on POSIX, closing the file would drop the locks of a connection that the calling
+# program of `sqlstress.measure` may have.
 
 
 State = dict[str, tuple[int, int]]
-"""Size in bytes and time of the last change in ns, by file name: the database, its WAL and its journal."""
+"""Size in bytes and modification time in ns of the database, its WAL and its journal, by name."""
 
 
 def state_of(database: Path) -> State:
-    """Return the state of a database, its WAL and its rollback journal, as far as these files exist."""
+    """Return size and modification time of a database, its WAL and its journal, if they exist."""
     state: State = {}
     for suffix in ("", "-wal", "-journal"):
         path = database.with_name(f"{database.name}{suffix}")
@@ -346,7 +345,7 @@ def state_of(database: Path) -> State:
 
 
 def changes(before: State, now: State) -> str:
-    """Return a text on the changes between two states of the files; empty if there are none."""
+    """Return text on the changes of files, such as "app.db was written"; empty without changes."""
     texts = []
     for name in dict.fromkeys((*before, *now)):
         old, new = before.get(name), now.get(name)
@@ -364,7 +363,7 @@ def changes(before: State, now: State) -> str:
 def marked_unread(file: Path) -> int | None:
     """Set a file's access time far back, so that any read changes it; return this time in ns.
 
-    Return None if that fails, or if the file system does not update access times (noatime).
+    Return None on failure, or if the file system does not update access times (noatime).
     """
     probe = file.with_name(f"{file.name}-probe")
     try:
@@ -383,17 +382,17 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Monitor of the original of --database, and of the trial's copy of it, during one load."""
+    """Monitor of the original --database, and of a trial's copy, during one load."""
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
-        """`marker` is (name, value) of an environment variable that all commands of the trial have."""
+        """`marker` is an environment variable (name, value) of all commands of the trial."""
         self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
         self._before, self._copy_before = state_of(self._path), state_of(copy)
         self._read_ns = marked_unread(copy)
         self.unexplained = ""
-        """Text on changes of the original by an unknown program; empty if there were none."""
+        """Changes of the original by an unknown program, as text; empty if there were none."""
         self.users: tuple[str, int] | None = None
-        """(Text on changes while another program had the original open, ID of its process); or None."""
+        """(Changes as text, process ID) if the original changed while another program had it open."""
 
     @property
     def copy_is_untouched(self) -> bool:
@@ -402,16 +401,13 @@ class Original:
 
     @property
     def copy_is_unread(self) -> bool:
-        """Whether no program has read the copy, as SQLite does to open it; False if unknown."""
+        """Whether no program has opened, and so read, the copy; False if unknown."""
         with suppress(OSError):
             return self._read_ns == self._copy.stat().st_atime_ns
         return False
 
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
-        """Raise EnvironmentFailure if a command of the trial has opened or changed the original.
-
-        Workers' samples tell whether a command had the original or the copy open.
-        """
+        """Raise EnvironmentFailure if a command has opened or changed the original database."""
         if opened_by_command:
             raise self._failure("uses", "a command has it open")
         now = state_of(self._path)

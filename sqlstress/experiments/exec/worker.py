@@ -1,6 +1,6 @@
-"""The worker's part of the experiment `exec`.
+"""Worker's part of the experiment `exec`.
 
-An operation is a process, from its start to its end; with --lines, a line that a process answers.
+An operation is a process, from start to exit; with --lines, a line that a process answers.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import ConnectionInfo
 
 TRIAL = "SQLSTRESS_TRIAL"
-"""Environment variable of the commands whose value identifies the trial."""
+"""Environment variable of the commands that identifies their trial."""
 FAILED_ALIKE = 10
-"""Number of operations after which a worker gives up, if all of them have failed in the same way."""
+"""Number of operations after which a worker gives up, if all failed in the same way."""
 _QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
-"""Pattern of a text in quotes, which may be SQL."""
+"""Pattern of quoted text, which may be SQL."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
 class CommandFailed(Exception):
-    """Failure of an operation, or an operation that exceeded its time limit."""
+    """Failure of an operation, including a timeout."""
 
 
 def open_source(*arguments: Any) -> ProgramSource:
-    """Return the worker's part of a case, with or without --lines."""
+    """Return a worker's operations: a process each, or with --lines a line each."""
     case: Case = arguments[0]
     return LineSource(*arguments) if case.spec.lines else CommandSource(*arguments)
 
 
 class ProgramSource(UserSource):
-    """Source of operations that the user's programs do. It counts their exits and messages."""
+    """Operations that the user's programs do, with counts of their exits and messages."""
 
     _topic, _noun = STDERR, "commands"
     _output_reader: OutputReader
@@ -97,7 +97,7 @@ class ProgramSource(UserSource):
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
-        """Prepare to run programs with these environment variables."""
+        """Prepare to run programs with the environment `variables`."""
         raise NotImplementedError
 
     def _close(self) -> None:
@@ -105,7 +105,7 @@ class ProgramSource(UserSource):
         raise NotImplementedError
 
     def _run(self, item: Any) -> None:
-        """Do an operation. Raises CommandFailed or EnvironmentFailure, as `_fail` does."""
+        """Do an operation. Raises CommandFailed, or EnvironmentFailure if the worker gives up."""
         raise NotImplementedError
 
     def _add_output(self, text: str) -> None:
@@ -114,7 +114,7 @@ class ProgramSource(UserSource):
             self._keep(line, source if statement_in(source) else "")
 
     def _keep(self, line: str, source: str = "") -> None:
-        """Count the error message `line`; `source` is the line of source code that failed, or empty."""
+        """Count an error message. `source` is the line of source code that failed, if known."""
         self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
@@ -140,7 +140,7 @@ class ProgramSource(UserSource):
     def _fail(self) -> None:
         """Raise EnvironmentFailure if the first FAILED_ALIKE operations failed equally, else CommandFailed.
 
-        Locks are an exception, because a later operation may succeed.
+        Refused locks do not count, because a later operation may succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
@@ -181,7 +181,7 @@ class ProgramSource(UserSource):
 
 
 class CommandSource(ProgramSource):
-    """Source that starts a command for each operation."""
+    """Operations that start a command each."""
 
     _starter: CommandStarter
     _sampler: OpenFileSampler
@@ -213,7 +213,7 @@ class CommandSource(ProgramSource):
 
 
 class LineSource(ProgramSource):
-    """Source that starts a program once; the program reads a line for each operation."""
+    """Operations that are lines for a program, which is started once per worker."""
 
     _dialogue: Dialogue
     _sampler: OpenFileSampler
@@ -277,7 +277,7 @@ class LineSource(ProgramSource):
 
 
 def statement_in(source: str) -> str:
-    """Return the kind of the SQL statement in a line of source code; empty if unknown."""
+    """Return the kind of SQL statement in a line of source code, such as "commit"; empty if unknown."""
     if "journal_mode" in source.lower():
         return "journal_mode"
     if quoted := _QUOTED.search(source):
@@ -296,7 +296,7 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return an error text for a program that did not answer its first line correctly."""
+    """Return the error for a program that did not answer its first line correctly."""
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):
@@ -311,14 +311,14 @@ def _first_answer_error(
 
 
 def _empty_command() -> tuple[str, ...]:
-    """Return a command that does nothing: its time is the cost of starting a process."""
+    """Return a command that does nothing, to measure the cost of a process."""
     if sys.platform == "win32":
         return os.environ.get("COMSPEC", "cmd.exe"), "/d", "/c", "exit 0"
     return (shutil.which("true") or "/bin/true",)
 
 
 def exit_name(code: int) -> str:
-    """Return an exit code as text, or the name of the signal that ended the command."""
+    """Return an exit code as text, or the name of a signal, such as "SIGKILL"."""
     if code >= 0 or sys.platform == "win32":
         return str(code)
     try:

@@ -1,4 +1,4 @@
-"""The experiment behind `hunt`: a round is a trial with a random load."""
+"""The experiment `hunt`, whose rounds are trials with a random load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HuntSpec(StudySpec):
-    """Declaration of the study that runs a hunt."""
+    """Declaration of the search that the command `hunt` runs."""
 
     result = Hunt
     result_key = ("hunt", "found")
@@ -35,7 +35,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """The experiment behind `sqlstress hunt`, named `races` in reports: rounds of the hunt's own load."""
+    """The experiment of `sqlstress hunt`, named `races` in reports, with the hunt's own load."""
 
     name = "races"
     spec = Round

@@ -1,4 +1,4 @@
-"""Checks of a round, as pure functions: of each snapshot that a process reads, and of the final database."""
+"""Checks of a round: of each snapshot that a process reads, and of the final database."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
 )
 """Names of the checks.
 
-They mean: no acknowledged write is lost; no amount is lost; a read sees all commits that were acknowledged
-before the read began; each snapshot is a single state; SQLite reports no damage.
+Their meaning: no acknowledged write is lost; no amount is lost; a read sees all commits that were
+acknowledged before it began; each snapshot is a single state; SQLite reports no damage.
 """
 TOTAL = ACCOUNTS * EACH
-"""Sum of the amounts of all accounts, which never changes."""
+"""Sum of all accounts, which no transaction changes."""
 
 
 class Violation(NamedTuple):
-    """Violation of a check that a process observed: name of the check, and a sentence."""
+    """Violation of a check that a process observed."""
 
     check: str
     text: str
 
 
 class SnapshotState(NamedTuple):
-    """Results of a read transaction, and each writer's transactions before and after the read.
+    """Results of a read transaction, and each writer's transactions before and after it.
 
     Writers are numbered from 0, the transactions of each writer from 1.
     """
 
     acknowledged: Sequence[int]
-    """Last transaction that was acknowledged before the read transaction began, by writer."""
+    """Last transaction acknowledged before the read began, by writer."""
     seen: Sequence[int]
-    """Last transaction that this process had read in earlier snapshots, by writer."""
+    """Last transaction that the reading process had seen before, by writer."""
     counts: Mapping[int, int]
     """Number of committed transactions in the snapshot, by writer."""
     sums: tuple[Any, Any]
-    """Sum of all amounts, read from the table and read from an index."""
+    """Sum of all accounts, read from the table and from an index."""
     parts: Mapping[int, int]
-    """Last transaction that wrote any of the writer's own rows, by writer."""
+    """Last transaction that wrote any of the writer's rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """Per writer: (writer, first and last transaction in the log, number of rows); empty without churn."""
+    """For each writer: (writer, first and last transaction in the log, rows); empty without churn."""
     again: Mapping[int, int]
-    """`counts`, read again before the read transaction ended."""
+    """Number of committed transactions by writer, read again at the end of the read transaction."""
     begun: Sequence[int]
-    """Last transaction that had begun when the read transaction had ended, by writer."""
+    """Last transaction that had begun when the read ended, by writer."""
 
 
 def contradictions(snapshot: SnapshotState) -> Iterator[Violation]:
-    """Yield the violations of the checks that a snapshot shows."""
+    """Yield the violations of checks that a snapshot shows."""
     acknowledged, seen, counts, sums, parts, log, again, last_begun = snapshot
     for writer, (least, read_before, most) in enumerate(zip(acknowledged, seen, last_begun, strict=True)):
         count, name = counts.get(writer, 0), f"writer {writer + 1}"
@@ -97,22 +97,22 @@ def contradictions(snapshot: SnapshotState) -> Iterator[Violation]:
 
 
 class Writer(NamedTuple):
-    """Acknowledged transactions of one writer. A writer numbers its transactions from 1."""
+    """Acknowledged transactions of one writer, numbered from 1."""
 
     number: int
     """Number of the writer, from 0."""
     acknowledged: int
     """Number of the last acknowledged transaction."""
     begun: int
-    """Number of the last transaction that began. It may be committed even if it was not acknowledged."""
+    """Number of the last transaction that began, which may be committed without an acknowledgement."""
     last: Mapping[int, int]
-    """Last acknowledged transaction that wrote a row, by row of the writer; 0 if none wrote the row."""
+    """Last acknowledged transaction that wrote each of the writer's rows; 0 if none wrote it."""
 
 
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
-    """Yield a text for each lost transaction of a writer, from the final contents of the database.
+    """Yield text on each lost transaction of a writer, from the final contents of the database.
 
-    `counts` has the number of transactions by writer, `parts` the last transaction that wrote a row, by row.
+    `counts` has the number of transactions by writer, `parts` the last transaction by row.
     """
     number, acknowledged, last_begun, last = writer
     unknown = {last_begun} - {acknowledged}
@@ -133,7 +133,7 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield a text for each row (number, transaction, filler) that no single transaction has written."""
+    """Yield text on each row (number, transaction, filler) that mixes several transactions."""
     for row, transaction, filler in rows:
         is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32
         if not is_valid or filler != filler_of(transaction, size):
@@ -141,5 +141,5 @@ def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a value as text. The value may have any type, because the database may be damaged."""
+    """Return a value as text. In a damaged database, the value may have any type."""
     return f"{value:,}" if isinstance(value, int) else f"{value!r:.40}"

@@ -1,4 +1,4 @@
-"""Options and result of a hunt."""
+"""Options and result of a hunt (a search for races)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HUNT_HEADING = "Hunt"
 
 @dataclass(frozen=True, slots=True)
 class Hunting:
-    """Options of a hunt: its length, its pauses and the user's work."""
+    """Options of a hunt: length, pauses, and the user's work."""
 
     max_time: float = option(
         duration(1.0),
@@ -52,39 +52,39 @@ class Hunting:
 
 
 BUILTIN_LOAD = "races"
-"""Name of the hunt's own load, which is used if the user gives no work."""
+"""Experiment of a hunt without the user's work."""
 WAL_RESET = "sqlite-wal-reset-bug"
-"""Code of the WAL-reset bug of SQLite, as in the warnings of a report."""
+"""Code of SQLite's WAL-reset bug in the warnings of a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A round in which checks failed."""
+    """Round of a hunt in which checks failed."""
 
     case: Case
-    """Case of the round: its load. For the hunt's own load, the case includes the pauses."""
+    """Case (set of options) of the round, including the pauses of the hunt's own load."""
     verdict: Verdict
     """Results of the checks, with counter-examples."""
     schedule: Schedule | None = None
-    """Pauses of the user's work; None for the hunt's own load, whose pauses are in `case`."""
+    """Pauses of the user's work; null for the hunt's own load, whose case has the pauses."""
     tries: int = 0
-    """Number of times that the round was repeated."""
+    """Number of repetitions of the round."""
     failed: int = 0
-    """Number of repetitions in which checks failed again."""
+    """Number of repetitions with failed checks."""
     command: tuple[str, ...] = ()
-    """Words of the command that repeats the round."""
+    """Command that repeats the round, as words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """A search for races, with its result."""
+    """Search for races, with its result."""
 
     driver: str
     """Name of the driver."""
     work: str
-    """Experiment of the rounds: "races" for the hunt's own load, or the experiment of the user's work."""
+    """Experiment of the rounds: "races" for the hunt's own load, else that of the user's work."""
     seed: int
-    """Seed from which the rounds were drawn."""
+    """Seed of the random rounds."""
     max_time_s: float
     """Time limit of the search, in seconds."""
     round_s: float = 1.0
@@ -92,18 +92,18 @@ class Hunt:
     pauses: bool = True
     """Whether processes paused inside SQLite."""
     checked: bool = True
-    """Whether the user's own checks ran; always true for the hunt's own load."""
+    """Whether the user gave checks of the data; true for the hunt's own load."""
     rounds: int = 0
     """Number of completed rounds."""
     operations: dict[str, int] = field(default_factory=dict)
-    """Number of operations in all completed rounds, by kind."""
+    """Number of operations in completed rounds, by kind."""
     seconds: float = 0.0
     """Time until a round failed or the search ended, in seconds."""
     found: Witness | None = None
-    """First round that failed; None if no round failed."""
+    """First round that failed; null if none did."""
     smallest: Witness | None = None
-    """Smallest variant of the round `found` that failed; None if no variant failed, or none was tried."""
+    """Smallest variant of the failed round that also failed; null if there is none."""
     known: str | None = None
-    """Code of a known bug of this SQLite version that may be the cause; None if there is none."""
+    """Code of a known bug of the SQLite version that may be the cause; null if unknown."""
     error: str | None = None
-    """Reason why the search ended early; None if it was completed or interrupted."""
+    """Reason why the search ended early; null if complete or interrupted."""

@@ -33,9 +33,9 @@ from sqlstress.target import DEFAULT
 from sqlstress.targets.sqlite import shim
 
 CROWDS = 0.5
-"""Share of the rounds that are crowds, which aim at races of checkpoints."""
+"""Share of the rounds with many checkpoints and few readers."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""Longest pause of a process if pauses are rare, and if they are frequent, both in seconds."""
+"""Longest pause of a process with rare pauses, and with frequent pauses, in seconds."""
 SHORTEST_NS = 1000
 """Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {
@@ -44,14 +44,13 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices. With synchronous=off, no commit waits for the disk."""
+"""Values of a round without random choices. With synchronous=off, commits do not wait for the disk."""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
-    """Return round `number` of a hunt.
+    """Return the round `number`. Fields that are None in `base` are drawn at random.
 
-    Fields that are None in `base` are drawn at random. With `as_given`, they get their defaults; those
-    of settings are in LEFT_OUT.
+    With `as_given`, they get default values instead.
     """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
@@ -141,10 +140,10 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 
 
 def scheduled(random: Random, given: Schedule) -> Schedule:
-    """Return pauses for the user's own work. Fields that are None in `given` are drawn at random.
+    """Return pauses for the user's work. Fields that are None in `given` are drawn at random.
 
-    Most races of applications are between a read and the write that follows it, where a connection takes the
-    write lock. So some schedules pause only at the point write-lock.
+    Most races of applications are between a read and the following write, where a connection takes the write
+    lock. So some schedules pause only at the point write-lock.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -158,11 +157,11 @@ def scheduled(random: Random, given: Schedule) -> Schedule:
     )
 
 
-# Smaller variants of a round: candidates for the smallest round that still fails.
+# Smaller variants of a failed round.
 
 
 _OTHER_FIELDS = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
-"""Fields that smaller variants of a round set to the value in LEFT_OUT."""
+"""Fields of a round that smaller variants set to their defaults."""
 _PAUSES = {
     "writer_pause": ("writers",),
     "reader_pause": ("readers", "holders"),
@@ -171,7 +170,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller variants of a round of the hunt's own load. The first variants leave out most."""
+    """Yield smaller variants of a round, the largest reductions first."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -189,7 +188,7 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller variants of a round of the user's work: fewer processes, fewer pauses or none."""
+    """Yield smaller variants of a round: fewer processes, fewer pauses, or no pauses."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -198,7 +197,7 @@ def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
 
 
 def _less(count: int, least: int) -> Iterator[int]:
-    """Yield some counts from `least` to below `count`, the smallest first."""
+    """Yield some counts from `least` to below `count` in ascending order."""
     yield from dict.fromkeys(
         smaller_count
         for smaller_count in (least, least + 1, count // 2, count - 1)
@@ -207,7 +206,7 @@ def _less(count: int, least: int) -> Iterator[int]:
 
 
 def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the two halves of a list of kinds of calls, then the list without each of its quarters."""
+    """Yield both halves of a list, then the list without each of its quarters."""
     if len(points) > 1:
         middle = len(points) // 2
         yield points[:middle]
@@ -233,30 +232,30 @@ def _set(case: Case, **changes: Any) -> Case:
 
 
 class Drawn(NamedTuple):
-    """A round to run."""
+    """Random round to run."""
 
     case: Case
     schedule: Schedule | None = None
-    """Pauses of the round's processes; None if the case contains the pauses."""
+    """Pauses of the user's work; None if the case has the pauses."""
 
 
 class OwnRounds:
-    """Source of rounds with the hunt's own load."""
+    """Rounds with the hunt's own load."""
 
     def __init__(self, base: Case, hunting: Hunting) -> None:
         """Fields that are None in `base` are drawn at random."""
         self._base, self._hunting = base, hunting
 
     def draw(self, number: int) -> Drawn:
-        """Return the round with this number; equal numbers give equal rounds."""
+        """Return round `number`; equal numbers give equal rounds."""
         return Drawn(draw_round(self._base, number, as_given=bool(self._hunting.as_given)))
 
     def smaller(self, drawn: Drawn) -> Iterator[Drawn]:
-        """Yield smaller variants of a round. The first variants leave out most."""
+        """Yield smaller variants of a round, the largest reductions first."""
         return map(Drawn, smaller(drawn.case))
 
     def command(self, drawn: Drawn) -> tuple[str, ...]:
-        """Return the words of a command that repeats this round."""
+        """Return the command, as words, that repeats the round."""
         words = ["sqlstress", "hunt", "--as-given"]
         for part in (drawn.case.spec, drawn.case.settings):
             words += _option_words(part, LEFT_OUT)
@@ -265,7 +264,7 @@ class OwnRounds:
 
 
 def _option_words(part: Any, usual: Mapping[str, Any]) -> list[str]:
-    """Return the options of a part of a case whose values differ from `usual`, as words of a command line."""
+    """Return the options whose values differ from `usual`, as words of a command line."""
     words = []
     for field, option in options_of(cast(Any, type(part))).items():
         value = getattr(part, field)
@@ -281,10 +280,10 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Source of rounds with the user's work: its cases take turns, each with new pauses."""
+    """Rounds with the user's work: its cases in turns, each with new random pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn. `command` begins each command that repeats a round."""
+        """Fields that are None in `given` are drawn. `command` begins a command that repeats a round."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -308,7 +307,7 @@ class UserRounds:
 
 
 def pauses_of(drawn: Drawn) -> Pauses:
-    """Return a function from a process number to the pauses of the process; None means no pauses."""
+    """Return a function from the number of a process to its pauses; None means no pauses."""
     case, schedule = drawn
 
     def words_of(process: int) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""Sentences of hunt: one function per sentence, whose parameters are the facts of a finding."""
+"""Sentences of hunt reports: one function per sentence, whose parameters are its facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = No
 
 
 class Repeats(NamedTuple):
-    """Repetitions of a round: number of failures, and number of tries."""
+    """Repetitions of a round: number of failures, number of tries."""
 
     failed: int
     tries: int

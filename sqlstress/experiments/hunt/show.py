@@ -1,4 +1,4 @@
-"""Presentation of a hunt: rounds, verdict, smallest round that fails, and the command that repeats it."""
+"""Presentation of a hunt: rounds, verdict, smallest failing round, command to repeat it."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ _FAULTS = {
     "integrity_check": _DAMAGED,
     "quick_check": _DAMAGED,
 }
-"""Fault of SQLite by name of the failed check, as the predicate of a sentence."""
+"""Fault of SQLite as a predicate, such as "damaged the database file", by failed check."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
 
 class HuntShown(ResultShown[Hunt]):
-    """Presenter of a hunt."""
+    """Presenter (verdict, findings) of a hunt."""
 
     def part(self, result: Hunt) -> ReportPart:
         return ReportPart("hunt", conclusion(result), result.seconds, result.error, "hunt", "Hunt")
@@ -80,13 +80,13 @@ class HuntShown(ResultShown[Hunt]):
 
 
 def _causes(group: Group) -> Iterator[Finding]:
-    """Yield findings on locks that the user's program lost, and on the causes of its failed statements."""
+    """Yield findings on locks lost by the user's program, and on causes of failed statements."""
     yield from lock_losses(group)
     yield from failure_findings(group)
 
 
 def library(report: Report, hunt: Hunt) -> str:
-    """Return the name and version of the library in which the hunt took place."""
+    """Return name and version of the tested library, such as "SQLite 3.45.1"."""
     versions = [
         f"{build.library} {build.version}"
         for build in report.environment.builds
@@ -116,7 +116,7 @@ def _rounds_text(hunt: Hunt) -> str:
 
 
 def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
-    """Return the conclusion: the failed checks, or that no round failed."""
+    """Return the verdict: the failed checks, or that no round failed."""
     took_ns = hunt.seconds * NS_PER_S
     if hunt.found:
         failed = [check.name for check in hunt.found.verdict.checks if check.status == "failed"]
@@ -130,7 +130,7 @@ def conclusion(hunt: Hunt, library: str = "SQLite") -> Conclusion:
 
 
 def findings(hunt: Hunt) -> Iterator[Finding]:
-    """Yield findings in addition to the verdict: examples, probable cause, repetitions, command."""
+    """Yield findings after the verdict: examples, probable cause, repetitions, command."""
     if hunt.found:
         yield from counterexamples(hunt.found.verdict)
         if hunt.known:
@@ -175,9 +175,10 @@ def _load(witness: Witness) -> str:
 
 
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
-    """Return a text such as "; pauses: each writer at 1 of 100 calls"; empty without pauses.
+    """Return text such as "; pauses: each writer at 1 of 100 calls"; empty without pauses.
 
-    `rates` has N by role: a process pauses at one in N calls, never if N is 0. `points` has the VFS calls.
+    `rates` has N by role: a process pauses at one in N calls, never if N is 0. `points` are kinds of VFS
+    calls.
     """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:

@@ -1,7 +1,7 @@
-"""Options of a round of a hunt: its processes, their pauses and its database.
+"""Options of a round of a hunt: processes, pauses and database.
 
-A round runs processes, each in a role, on a new database. A holder is a reader with long transactions. A
-process pauses (sleeps) at random VFS calls. The VFS is SQLite's interface to files.
+Each process of a round has a role. A holder is a reader with long transactions. Processes pause (sleep) at
+random VFS calls. The VFS is SQLite's interface to files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ POINTS = (
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list of `names`, such as "a,b". The JSON schema does not list the names."""
+    """Return a parser of a list such as "a,b". The JSON Schema does not list `names`."""
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -125,7 +125,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pauses in a round of the user's work. The values apply to all processes."""
+    """Pauses of all processes in a round of the user's work."""
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = _pause_rate("In your own work, a process")
@@ -133,15 +133,15 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""SQLite settings that are drawn at random for each round, in addition to the fields of `Round`."""
+"""SQLite settings that are drawn at random for each round, like the fields of `Round`."""
 
 
 class Role(NamedTuple):
-    """Role of a process in a round."""
+    """Role of a process (such as writer) in a round."""
 
     name: str
     number: int
-    """Number of the process among the processes with this role, from 0."""
+    """Number of the process, from 0, among those with its role."""
 
 
 def counts(spec: Any) -> dict[str, int]:
@@ -150,7 +150,7 @@ def counts(spec: Any) -> dict[str, int]:
 
 
 def role_of(spec: Any, process: int) -> Role:
-    """Return the role of a process; processes are numbered from 1."""
+    """Return the role of a process, numbered from 1."""
     number = process - 1
     for name, count in counts(spec).items():
         if number < count:
@@ -160,17 +160,17 @@ def role_of(spec: Any, process: int) -> Role:
 
 
 def pause_rate(spec: Any, role: str) -> int:
-    """Return N if a process with this role pauses at one in N calls; 0 means that it never pauses."""
+    """Return N if processes with this role pause at one in N calls; 0 if they never pause."""
     rate: int = {WRITER: spec.writer_pause, CHECKPOINTER: spec.checkpointer_pause}.get(
         role, spec.reader_pause
     )
     return rate
 
 
-# The tables of the database, and the words in shared memory with the transactions of each writer.
+# Tables of the database, and shared memory with the transactions of each writer.
 
 ACCOUNTS, EACH = 8, 1000
-"""Number of accounts, and their initial amount. Amounts move between them; their sum never changes."""
+"""Number of accounts, and initial amount of each. Transfers leave the sum unchanged."""
 LOG_ROWS = 40
 """Number of rows that each writer keeps in the table log."""
 
@@ -187,11 +187,11 @@ TABLES = (
 )
 
 WORDS_PER_WRITER = 8
-"""Number of 64-bit words per writer in shared memory: a cache line."""
+"""Number of 64-bit words per writer in shared memory, a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
-"""Indexes into a writer's words: number of its last begun, and of its last acknowledged transaction."""
+"""Indices of a writer's words: numbers of the last begun and last acknowledged transaction."""
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return `size` bytes that a transaction stores in its rows. They reveal a mixture of transactions."""
+    """Return `size` bytes for a transaction's rows, which reveal a mixture of transactions."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -1,4 +1,4 @@
-"""Study of a hunt: rounds until one fails or the time is over. A failed round is shrunk to a smaller one."""
+"""Run of a hunt: rounds until one fails or time is over. A failed round is then made smaller."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from sqlstress.target import stores_nothing
 from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Number of repetitions of a failed round, and maximum number if the round does not fail again."""
+"""Number of repetitions of a failed round, and maximum number if no repetition fails."""
 MOST_TRIES = 8
-"""Maximum number of runs of a smaller variant of a round."""
+"""Maximum number of runs of a smaller variant."""
 ENOUGH = 2
-"""Number of failures of a smaller variant after which the variant replaces the larger round."""
+"""Number of failures after which a smaller variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
-"""Topics of sightings (reports of a worker) for which a trial is kept even if all checks passed."""
+"""Topics of observations for which a trial is kept even if all checks passed."""
 
 
 class HuntStudy:
-    """Study of a hunt. Each step is a round."""
+    """Run of a hunt. Each step is a round."""
 
     def __init__(
         self,
@@ -48,20 +48,20 @@ class HuntStudy:
         shrink_time_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hunt` has the settings; results are added to it. `clock` returns the time in seconds."""
+        """`hunt` has the settings, to which results are added. `clock` returns seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Trial that failed, else the last trial with a failed statement or lost locks; None without both."""
+        """Failed trial, else the last trial with a failed statement or lost locks; None without these."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial that failed, or that had a failed statement."""
+        """Return the report so far, with the trial that failed or had a failed statement."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
     def steps(self, bench: Bench) -> Steps:
-        """Run rounds until one fails or the time is over; make a failed round smaller."""
+        """Run rounds until one fails or time is over, then make the failed round smaller."""
         self._begun = self._clock()
         try:
             yield from self._search(bench)
@@ -113,7 +113,7 @@ class HuntStudy:
             self.hunt = replace(self.hunt, known=WAL_RESET)
 
     def _shrink(self, bench: Bench) -> Steps:
-        """Repeat the failed round, and search for the smallest variant of it that still fails."""
+        """Repeat the failed round, then search for its smallest variant that still fails."""
         witness, deadline_s = self.hunt.found, self._clock() + self._shrink_time_s
         if not witness or not self._shrink_time_s:
             return
@@ -143,7 +143,7 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant until it has failed ENOUGH times, or fails too rarely; return the counts.
+        """Run a smaller variant until it fails ENOUGH times, or too rarely; return the counts.
 
         `best` is the smallest round so far. The more rarely it failed, the more often the variant is run.
         """
@@ -178,17 +178,17 @@ def _count_try(witness: Witness, failed: bool) -> Witness:
     return replace(witness, tries=witness.tries + 1, failed=witness.failed + failed)
 
 
-# Requests for a hunt: with the hunt's own load, or with the user's work.
+# Requests for a hunt with the hunt's own load, or with the user's work.
 
 USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4", "ledger": True}
-"""Defaults, by option, that the user's work has in a hunt instead of its usual defaults."""
+"""Defaults of options for the user's work in a hunt."""
 _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt that the unparsed options `given` request. Raises UsageError if they are wrong.
+    """Return the hunt requested by unparsed options. Raises UsageError if they are invalid.
 
-    The option `load` has the words of the command for the user's work. `read` parses these words.
+    The option `load` has the command for the user's work, as words, which `read` parses.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):
@@ -256,7 +256,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of the command of a hunt with the user's work, without the number of processes."""
+    """Yield the words of a hunt's command with the user's work, without the number of processes."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):
@@ -267,11 +267,11 @@ def _command_words(command: str, options: Mapping[str, Option], values: Mapping[
 
 
 def _hunting_options() -> dict[str, Option]:
-    """Return the hunt's options by name, for a hunt with the user's work, whose options are not included."""
+    """Return the options of a hunt by name, without the options of the user's work."""
     all_options = (option for group in (Hunting, Schedule) for option in options_of(group).values())
     return {option.name: option for option in all_options if option.name != "load"}
 
 
 def _suits_hunt(experiment: Experiment) -> bool:
-    """Return whether a hunt can run an experiment: our processes open SQLite, and work for a fixed time."""
+    """Return whether a hunt can run this experiment: for a fixed time, with SQLite in our processes."""
     return experiment.windowed and experiment.opens_database and experiment.study is None

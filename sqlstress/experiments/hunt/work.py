@@ -1,4 +1,4 @@
-"""The parent's part of a round: it creates the database, and checks its final contents."""
+"""Parent process's part of a round: creates the database, and checks its final contents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """Work of a round: its database, and shared memory in which each writer counts its transactions."""
+    """Database of a round, and shared memory with each writer's transactions."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place
@@ -106,7 +106,7 @@ class HuntWork(Work):
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
     def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return a writer's last acknowledged transaction for each of its rows; empty if the writer died."""
+        """Return the last acknowledged transaction of each of a writer's rows; empty if the writer died."""
         if outcome.findings is None:
             return {}
         keys = self.case.spec.keys

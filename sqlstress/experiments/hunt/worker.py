@@ -1,4 +1,4 @@
-"""A worker of a round: it writes, reads or runs checkpoints, and reports violations of the checks."""
+"""Worker of a round: writes, reads or runs checkpoints, and reports violations of the checks."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 MAX_VIOLATIONS = 5
-"""Maximum number of violations that a process keeps."""
+"""Maximum number of violations that a process reports."""
 HELD_S = (0.001, 0.2)
-"""Shortest and longest time for which a holder keeps its read transaction open, in seconds."""
+"""Shortest and longest time of a long read transaction, in seconds."""
 PROTOCOL = 15
-"""SQLITE_PROTOCOL: SQLite failed to begin a read, because other processes kept changing the WAL."""
+"""SQLITE_PROTOCOL: SQLite could not begin a read, because other processes kept changing the WAL."""
 
 COUNTS = "SELECT id, n FROM writer"
 PARTS = "SELECT writer, max(n) FROM part GROUP BY writer"
@@ -44,7 +44,7 @@ LOG = "SELECT writer, min(n), max(n), count(*) FROM log GROUP BY writer"
 
 
 class HuntSource(SelfDriven):
-    """A worker's part of a round: it acts in its role until the round ends or SQLite reports damage."""
+    """A worker's operations, such as reads or writes, until the round ends or SQLite reports damage."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -104,7 +104,7 @@ class HuntSource(SelfDriven):
         self._operate = prepare()
 
     def _is_expected(self, error: Exception) -> bool:
-        """Return True for a lock error. Record damage of the file and return False. Re-raise other errors."""
+        """Return True for a lock error; record damage of the file and return False; raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"
@@ -163,7 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads and checks a snapshot. It reads the counts first and again last."""
+        """Return a function that reads and checks a snapshot, with the counts read first and last."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")
@@ -198,5 +198,5 @@ class HuntSource(SelfDriven):
 
 
 def _numbers_by_key(rows: list[Row]) -> dict[int, int]:
-    """Return rows (key, number) as a dict. In a damaged database, a value that is no number becomes -1."""
+    """Return rows (key, number) as a dict. In a damaged database, other values become -1."""
     return {key: value if isinstance(value, int) else -1 for key, value in rows}

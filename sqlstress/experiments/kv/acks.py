@@ -1,8 +1,7 @@
 """Acknowledgements (records of completed writes) in shared memory, so that a killed worker's writes count.
 
-A worker's area is the part of the shared memory that only this worker writes. A chunk is a batch of
-operations that the timed loop runs without other work in between. A slot is the record of the last write to
-one key. An area has these parts, in 64-bit words:
+Each worker has its own part of the memory, an area. A chunk is a batch of operations that the timed loop runs
+without other work in between. A slot records the last write to one key. Parts of an area, in 64-bit words:
 
 - meta: number of operations in the current chunk, and sequence number of the chunk's first row
 - stamps: begin and end of each operation of the chunk; 0 means not done yet
@@ -11,13 +10,13 @@ one key. An area has these parts, in 64-bit words:
 - sequences, begins, ends: the worker's last acknowledged write to each slot; sequence 0 means no write
 - counts: number of the worker's acknowledged updates of each counter
 
-When a chunk is done, the worker copies the chunk's writes to their slots. If the worker has died, the parent
-copies them. If slots for all keys and workers would take too much memory, only some keys, selected by a hash,
-have slots. The published script (`--preset classic`) draws its keys from 2**31 numbers. So each of its slots
-records one write of the worker, not of a key.
+After a chunk, the worker copies the chunk's writes to their slots; after a worker's death, the parent does.
+If slots for all keys would take too much memory, only some keys, selected by a hash, have slots. The
+published script (`--preset classic`) draws keys from 2**31 numbers, so its slots record a write each, not a
+key.
 
-The stamps are an array of begins and an array of ends. In a closed loop an operation begins when the previous
-one ends. So the arrays overlap, shifted by a word: one write sets an end and the next begin.
+In a closed loop an operation begins when the previous one ends. So the two arrays of stamps (begins, ends)
+overlap, shifted by a word: one write sets an end and the next begin.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from sqlstress.system.interrupt import Pulse
 
 MEMORY_BUDGET = 256 << 20
-"""Maximum size of the slots of all workers together, in bytes."""
+"""Maximum size of the slots (records of last writes) of all workers together, in bytes."""
 MAX_CHUNK_ROWS = 1024
 META = 8
 COUNTERS = 16
@@ -50,38 +49,38 @@ UNTRACKED = -1
 
 
 class Shape(NamedTuple):
-    """Sizes of the parts of a worker's area (its part of the shared memory)."""
+    """Sizes of the parts of one worker's shared memory."""
 
     width: int
     """Number of table rows per operation."""
     operations: int
-    """Maximum number of operations in a chunk (batch of operations)."""
+    """Maximum number of operations in a batch."""
     slots: int
     """Number of keys whose last write is recorded."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether an operation may begin later than the previous one ended. If so, begins are stored, too."""
+    """Whether operations may begin later than the previous one ended, so that begins are stored, too."""
 
     @property
     def ends_from(self) -> int:
-        """Index in the part `stamps` of the first operation's end. The index of its begin is 0."""
+        """Index of the first operation's end in the part `stamps`; the first begin has index 0."""
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Number of 64-bit words of `meta`, `stamps`, `rows`, `written`, all slots, and `counts`."""
+        """Number of 64-bit words in each part: `meta`, `stamps`, `rows`, `written`, all slots, `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
     @property
     def words(self) -> int:
-        """Number of 64-bit words in one worker's area."""
+        """Number of 64-bit words in one worker's shared memory."""
         return sum(self.parts)
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the sizes of each worker's part of the shared memory (area) for a case."""
+    """Return the sizes of each worker's shared memory for a case (a set of options)."""
     load = case.spec
     if case.workload == "classic":
         return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
@@ -91,10 +90,13 @@ def shape_of(case: Case) -> Shape:
 
 
 class AckArea:
-    """A worker's part of the shared memory, with the worker's acknowledged writes."""
+    """A worker's part of the shared memory, with records of the worker's acknowledged writes."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` is the memory of all workers, a memoryview with the format "q"; `worker` counts from 1."""
+        """`words` is the shared memory of all workers as a memoryview of format "q".
+
+        `worker` counts from 1.
+        """
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
@@ -107,10 +109,10 @@ class AckArea:
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows of the next batch of operations (chunk), before the batch begins.
+        """Store the rows of the next batch of operations, before the batch begins.
 
-        `rows` has the slot of each row. `written` has 1 for each row that is written, else 0; a written row
-        must have a slot. The sequence numbers of the rows count from `first`.
+        `rows` has the slot of each row. `written` has 1 for a row that is written (and has a slot), else 0.
+        The rows' sequence numbers count from `first`.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -119,12 +121,12 @@ class AckArea:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Mark a failed operation of the current batch as one without writes; `operation` counts from 0."""
+        """Mark an operation of the current batch, counted from 0, as failed: its writes do not count."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Record the completed writes of a batch of operations in their slots. A second call is harmless."""
+        """Record the completed writes of a batch in the slots of their keys. A second call is harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
@@ -137,13 +139,13 @@ class AckArea:
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the current batch of operations as done: all its writes are recorded in their slots."""
+        """Mark the current batch of operations as completely recorded."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
-        """Record the acknowledged writes of a dead worker's last batch of operations in their slots.
+        """Record the completed writes of a dead worker's last batch in the slots of their keys.
 
-        Return {sequence number: slot} for the writes in progress at the death. The database may have them.
+        Return {sequence number: slot} for writes in progress at the death, which the database may have.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -156,12 +158,12 @@ class AckArea:
 
 
 def area_of(case: Case, words: Any, worker: int) -> AckArea:
-    """Return a worker's part of the shared array `words`; `worker` counts from 1."""
+    """Return the part of the shared array `words` of a worker; `worker` counts from 1."""
     return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return the C code's parameters for keys, values and slots; `first` is the area of worker 1."""
+    """Return parameters of the C loop: keys, values and slots. `first` is the memory of worker 1."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -178,7 +180,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the latest begin of an acknowledged write of all workers, in ns, by slot; 0 means no write."""
+    """Return the time of the latest begin of an acknowledged write, in ns, by slot; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]
@@ -190,12 +192,12 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return the flags `written` for `AckArea.announce`: 1 for a row with a slot, 0 for UNTRACKED."""
+    """Return a flag for each row's slot: 1 if its writes are recorded, 0 if it is UNTRACKED."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Mapping from a key's number to its slot. If every key has a slot, both numbers are equal."""
+    """Mapping from a key's number to its slot: the identity if there are slots for all keys."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
@@ -203,7 +205,7 @@ class Slots:
         self.step = coprime(keys)
 
     def slot(self, number: int) -> int:
-        """Return the slot of a key, or UNTRACKED if the key has no slot."""
+        """Return the slot of a key; UNTRACKED if there is no slot."""
         if self.all_tracked:
             return number
         scattered = number * self.step % self.keys

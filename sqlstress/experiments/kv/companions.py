@@ -1,6 +1,6 @@
 """Companions (processes besides the workers): a checkpointer, a reader with a snapshot, and a WAL watcher.
 
-The window is the measured period of a trial. A companion returns series: values over time, by interval.
+A companion returns series of values by interval of the window, the measured period of a trial.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 _SLEEP_S = 0.02
-"""Maximum delay until a companion notices that the trial has ended, in seconds."""
+"""Maximum delay, in seconds, until an extra process notices the end of the trial."""
 MOST = 600
-"""Maximum number of intervals in a series of values."""
+"""Maximum number of intervals in a series of values over time."""
 PATIENCE_MS = 1000
 """Maximum busy timeout of a checkpoint, in ms: while it waits for a reader, it may block all writers."""
 
 
 class Timing:
-    """Schedule of a companion's rounds of work, with pauses in between. Times are of `perf_counter_ns`."""
+    """Schedule of rounds of work, with pauses in between. Times are of `perf_counter_ns`."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
         self._window, self._ended = window, ended
 
     def rounds(self) -> Iterator[None]:
-        """Yield once per round, with pauses of `interval_ns`, until the window closes or the trial ends."""
+        """Yield once per round, until the measured window closes or the trial ends."""
         while not self.over():
             yield
             due_ns = time.perf_counter_ns() + self.interval_ns
@@ -44,20 +44,19 @@ class Timing:
                 time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
 
     def over(self) -> bool:
-        """Return whether the trial has ended or its window has closed."""
+        """Return whether the measured window has closed or the trial has ended."""
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
-        """Return the time from the window's opening to `at_ns`, in ns; None outside the window."""
+        """Return `at_ns` as ns since the measured window opened; None outside the window."""
         opens_ns = self._window.opens_ns
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
 
 class IntervalValues:
-    """Values over time: one for each interval in which a value was observed, for at most MOST intervals.
+    """Values over time, combined by interval: a sum (`fold=add`) or a maximum (`fold=max`).
 
-    If a trial has more intervals, neighbouring intervals are merged in pairs. The sum (with `fold=add`) or
-    the maximum (with `fold=max`) of all values stays exact.
+    Beyond MOST intervals, neighbours are merged in pairs. The overall sum or maximum stays exact.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
@@ -66,26 +65,26 @@ class IntervalValues:
         self._values: dict[int, int] = {}
 
     def add(self, at_ns: int, value: int) -> None:
-        """Add a value that was observed `at_ns` ns after the opening of the window."""
+        """Add a value observed `at_ns` ns after the measured window opened."""
         while at_ns // self._width_ns >= MOST:
             self._width_ns *= 2
             values, self._values = self._values, {}
-            for place, earlier in values.items():
-                self._put(place // 2, earlier)
+            for index, earlier in values.items():
+                self._put(index // 2, earlier)
         self._put(at_ns // self._width_ns, value)
 
-    def _put(self, place: int, value: int) -> None:
-        self._values[place] = self._fold(self._values[place], value) if place in self._values else value
+    def _put(self, index: int, value: int) -> None:
+        self._values[index] = self._fold(self._values[index], value) if index in self._values else value
 
     def series(self) -> Series:
-        """Return the values in the order of time, each with the start of its interval."""
-        places = sorted(self._values)
-        values = tuple(self._values[place] for place in places)
-        return Series(self._name, self._unit, values, tuple(place * self._width_ns for place in places))
+        """Return the values in the order of time, with the starts of their intervals."""
+        indices = sorted(self._values)
+        values = tuple(self._values[index] for index in indices)
+        return Series(self._name, self._unit, values, tuple(index * self._width_ns for index in indices))
 
 
 class Checkpointer:
-    """A companion that runs PRAGMA wal_checkpoint on each file in turn."""
+    """Process that runs PRAGMA wal_checkpoint on each file in turn."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
@@ -98,7 +97,7 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints until the window closes; return series of the checkpoints that end within it."""
+        """Run checkpoints until the window closes; return series of those that ended within the window."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -116,7 +115,7 @@ class Checkpointer:
 
 
 class CheckpointAnswers:
-    """Counts and times of the checkpoints that ended within the window, for each interval of time."""
+    """Counts and times of the checkpoints that ended in the measured window, by interval."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -132,8 +131,8 @@ class CheckpointAnswers:
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
         """Add a checkpoint of file number `file` that took `took_ns` ns.
 
-        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL could not be read.
-        `at_ns` is the end of the checkpoint since the window's opening; None means outside the window.
+        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL is unreadable. `at_ns`
+        is the end of the checkpoint since the window's opening; None means outside the window.
 
         A checkpoint is stuck if it left frames and got no further than the previous one. Frames alone prove
         nothing: any short read makes a checkpoint leave frames.
@@ -149,12 +148,12 @@ class CheckpointAnswers:
                 figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
-        """Return series of the counts (all, busy, stuck) and times (total, longest) of checkpoints."""
+        """Return series of checkpoints: number, busy, stuck in a row, total time, longest time."""
         return [figure.series() for figure in self._figures]
 
 
 class PinnedReader:
-    """A companion that holds a snapshot of every file, taken before the load, until the trial ends."""
+    """Process that holds a snapshot of every file from before the load until the trial ends."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -174,13 +173,13 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """A companion that samples the WALs of all files once per interval."""
+    """Process that samples the WALs of all files once per interval."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Sample all WALs while the window is open; return their frames and sizes over time."""
+        """Return frames and sizes of all WALs over time, sampled while the window is open."""
         timing = Timing(self._case, window, ended)
         width_ns = timing.interval_ns
         frames = IntervalValues(width_ns, series.WAL_FRAMES, "frames", max)

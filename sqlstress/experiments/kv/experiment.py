@@ -1,4 +1,4 @@
-"""The key-value experiment, and its preset `classic`: the measurement of a published benchmark script."""
+"""The key-value experiment `kv`, and the experiment `classic` that repeats a published benchmark script."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that at least one selected target must support."""
+"""Options that at least one selected target (SQLite, PostgreSQL) must support."""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that all selected targets must support."""
+"""Options that all selected targets (SQLite, PostgreSQL) must support."""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
@@ -70,21 +70,21 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case that `--preset classic` measures. None means that the published script does not change a setting."""
+"""Case (set of options) of `--preset classic`; None means that the script leaves a setting alone."""
 MAX_DATA_BYTES = 1 << 40
-"""Maximum size of all values together, in bytes: every key gets a value before the load."""
+"""Maximum size of all values together, in bytes. Every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum number of bytes that a transaction writes; the worker holds them in memory."""
+"""Maximum size of the rows that a transaction writes, in bytes; a worker holds them in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the name of the first option that requests a companion (an extra process), or ""."""
+    """Return the first option that requests an extra process (checkpointer, reader), or an empty text."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of passes for a fixed number of operations: 1 unless --repeat is given."""
+    """Return the number of repetitions if the number of operations is fixed: 1 without --repeat."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -167,7 +167,7 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return the loop for these drivers: native (in C), unless an option or a driver rules it out."""
+    """Return "native" (loop in C), or "python" if an option or a driver excludes C."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -181,14 +181,14 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 
 WINDOW_S, PASSES = 0.2, 10
-"""Default length of a window, in seconds, and default number of windows per case."""
+"""Default length of a measured window, in seconds, and default number of windows per case."""
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
-"""Estimated time per operation, per key that is restored and verified, and per file, in seconds."""
+"""Estimated time per operation, per key (restore and check), and per file, in seconds."""
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds, without the time that depends on the keys."""
+    """Return the estimated duration of a trial, in seconds, without the work done for each key."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets
@@ -237,7 +237,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases, by buckets, concurrency, target and rate. Raise UsageError for bad options."""
+        """Yield the cases by buckets, concurrency, target and rate. Raise UsageError for invalid options."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(
@@ -263,10 +263,7 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name; the options of all companions are one text.
-
-        Every checkpointer sets wal_autocheckpoint to 0, so this setting does not count as a difference.
-        """
+        """Return the case's options as text, by name. All extra processes are one option, "checkpointer"."""
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)
         if case.name:
@@ -328,7 +325,7 @@ class KeyValueExperiment(Experiment):
 
 
 class ClassicExperiment(KeyValueExperiment):
-    """The experiment `classic`: a published benchmark script, which `kv --preset classic` measures."""
+    """The experiment `classic`: a published benchmark script, measured with `kv --preset classic`."""
 
     name = "classic"
     command = CommandLine()

@@ -1,4 +1,4 @@
-"""Keys, numbered 0 to key_space - 1: their form in the database, their random choice and their buckets."""
+"""Keys of the key-value load: form in the database, random choice, and bucket (database file)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISTRIBUTIONS = ("uniform", "zipfian", "sequential")
 KEY_TYPES = ("int", "text", "blob")
 Key = int | str | bytes
 Draw = Callable[[int], "array[int]"]
-"""Function that draws N keys and returns their numbers as an array("q")."""
+"""Function that draws N random keys and returns their numbers as an array("q")."""
 
 ZIPF_THETA = 0.99
 _MIX = 0x9E3779B97F4A7C15
@@ -32,23 +32,23 @@ _MASK = (1 << 64) - 1
 
 
 def to_text(number: int) -> str:
-    """Return the text key for a key's number. Text keys sort like their numbers."""
+    """Return a text key such as "key000000000042". Text keys sort like their numbers."""
     return f"key{number:012d}"
 
 
 def to_blob(number: int) -> bytes:
-    """Return the 16-byte blob key for a key's number. Blobs of neighbouring numbers sort far apart."""
+    """Return a 16-byte key. Keys of neighbouring numbers sort far apart."""
     return (number * _MIX & _MASK).to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
 def encoder(key_type: str) -> Callable[[int], Key]:
-    """Return the function from a key's number to the key in the database, for one of KEY_TYPES."""
+    """Return the function that converts a number to a key of this type (one of KEY_TYPES)."""
     encoders: dict[str, Callable[[int], Key]] = {"int": int, "text": to_text, "blob": to_blob}
     return encoders[key_type]
 
 
 def number_of(key: object, key_type: str) -> int | None:
-    """Return the number of a key that was read; None if `key` is not a valid key of this type."""
+    """Return the number of a stored key; None if `key` is not valid for this type."""
     try:
         if key_type == "int" and isinstance(key, int):
             return key if key >= 0 else None
@@ -64,7 +64,7 @@ def number_of(key: object, key_type: str) -> int | None:
 
 
 def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
-    """Return the function that draws keys for one worker; `worker` counts from 0."""
+    """Return a function that draws the numbers of one worker's keys; `worker` counts from 0."""
     key_space = load.key_space
     if load.distribution == "zipfian":
         return _zipfian(key_space, random)
@@ -75,11 +75,10 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability; it computes all keys in one long integer.
+    """Return a function that draws keys with equal probability, many at once in one long integer.
 
-    A key is the key space times a random fraction, in 64-bit arithmetic. A larger key space leaves fewer
-    bits for the fraction. So the probabilities of keys differ a little: with 100,000 keys by at most 1 in
-    10**9, with 10**8 keys by 1 in 1,000.
+    A key is the key space times a random fraction, in 64 bits. So the probabilities of keys differ a little:
+    with 100,000 keys by at most 1 in 10**9, with 10**8 keys by 1 in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -98,7 +97,7 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for Zipf-distributed ranks, and the factor from a rank to a key."""
+    """Constants of Gray's method for Zipf-distributed ranks, and the factor that maps ranks to keys."""
 
     total: float
     second: float
@@ -108,7 +107,7 @@ class Zipf(NamedTuple):
 
 
 def zipf(key_space: int) -> Zipf:
-    """Return the constants for drawing Zipf-distributed ranks of `key_space` keys."""
+    """Return the constants for drawing Zipf-distributed ranks."""
     total = zeta(key_space)
     second = 1 + 0.5**ZIPF_THETA
     eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
@@ -116,7 +115,7 @@ def zipf(key_space: int) -> Zipf:
 
 
 def _zipfian(key_space: int, random: Random) -> Draw:
-    """Return a function that draws Zipf-distributed keys: a permutation maps each drawn rank to a key.
+    """Return a function that draws Zipf-distributed keys. Frequent keys are not adjacent.
 
     Source: Gray et al., "Quickly Generating Billion-Record Synthetic Databases", SIGMOD 1994; theta as in
     YCSB.
@@ -136,7 +135,7 @@ def _zipfian(key_space: int, random: Random) -> Draw:
 
 
 def zeta(count: int) -> float:
-    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`; terms after 10,000 by Euler-Maclaurin."""
+    """Return the sum of 1/i**ZIPF_THETA for i = 1 to `count`, approximated after 10,000 terms."""
     theta, exact = ZIPF_THETA, min(count, 10_000)
     total = math.fsum(i**-theta for i in range(1, exact + 1))
     if count > exact:
@@ -146,7 +145,7 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a step that is coprime to `count`: its multiples modulo `count` are a permutation."""
+    """Return a number coprime to `count`, whose multiples modulo `count` are a permutation."""
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2
@@ -157,39 +156,38 @@ _MASK_32 = (1 << 32) - 1
 
 
 def key_bytes(key: Key) -> bytes:
-    """Return the bytes of a key for its hash: big-endian two's complement, UTF-8, or the blob itself."""
+    """Return the bytes to hash: an integer in big-endian order, a text in UTF-8, a blob as it is."""
     if isinstance(key, int):
         return key.to_bytes(8, "big", signed=True)
     return key.encode() if isinstance(key, str) else key
 
 
 def scatter(number: int) -> int:
-    """Return the 32-bit hash of a number: fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
+    """Return a 32-bit hash: fmix32 of MurmurHash3 (Austin Appleby, public domain)."""
     number = (number ^ number >> 16) * 0x85EBCA6B & _MASK_32
     number = (number ^ number >> 13) * 0xC2B2AE35 & _MASK_32
     return number ^ number >> 16
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the number of a key's bucket, from 0; the result is equal in all processes and runs.
+    """Return the number of a key's bucket (database file), from 0, equal in all processes.
 
-    Python's hash() differs between processes. With CRC-32 alone, keys that are multiples of 524,288 would
-    leave half of eight buckets empty.
+    Python's hash() differs between processes. CRC-32 alone would leave half of eight buckets empty for keys
+    that are multiples of 524,288.
     """
     return scatter(crc32(key_bytes(key))) % buckets
 
 
 def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
-    """Return the buckets of many keys, as an array of two-byte integers."""
+    """Return the buckets (database files) of many keys as an array("H")."""
     return array("H", (bucket_of(key, buckets) for key in keys))
 
 
 class Placement:
     """The keys of each bucket (database file).
 
-    If transactions replace several rows, the keys of a bucket form pairs: both keys of a pair are always
-    written in one transaction, so that a torn transaction is visible. If a transaction writes an odd
-    number of rows, one of its keys is among the last keys of the bucket, which have no partner.
+    If transactions replace several rows, keys form pairs, each always written in one transaction, so that a
+    torn transaction is visible. For an odd number of rows, a bucket's last keys have no partner.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
@@ -205,21 +203,21 @@ class Placement:
         self.pairs = [int(self.size(bucket) * paired_share) // 2 for bucket in range(len(self.starts) - 1)]
 
     def bucket(self, number: int) -> int:
-        """Return the bucket of a key, given its number."""
+        """Return the bucket of the key `number`."""
         return self.table[number] if self.table is not None else 0
 
     def members(self, bucket: int) -> Sequence[int]:
-        """Return the numbers of the keys of a bucket, in ascending order."""
+        """Return the numbers of a bucket's keys in ascending order."""
         members = slice(self.starts[bucket], self.starts[bucket + 1])
         return range(members.stop) if self.order is None else self.order[members]
 
     def member(self, bucket: int, position: int) -> int:
-        """Return the number of the key at a position in a bucket."""
+        """Return the number of the key at `position` in a bucket."""
         index = self.starts[bucket] + position
         return self.order[index] if self.order is not None else index
 
     def position(self, bucket: int, number: int) -> int:
-        """Return the position of a key in its bucket."""
+        """Return the position of the key `number` in its bucket."""
         if self.order is None:
             return number
         start = self.starts[bucket]

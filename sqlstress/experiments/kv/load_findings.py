@@ -1,6 +1,6 @@
 """Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations.
 
-A group holds the runs of one table. A run is a case with its trials, one per pass (repetition of all cases).
+A group is the runs of one table. A run is a case with all its trials, one per pass (repetition).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, for a report that an operation waited for the whole window."""
+"""Minimum length of a window, in seconds, to report waits for the whole window."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of a window that certainly shows a wait of USUAL_BUSY_TIMEOUT_S, in seconds."""
+"""Length of a window, in seconds, that certainly shows a wait for a usual busy timeout."""
 NO_SIGN_FACTOR = 10
-"""Factor by which waits must be shorter than USUAL_BUSY_TIMEOUT_S to report no sign of longer waits."""
+"""Minimum ratio of the usual busy timeout to the longest wait, to report no sign of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
-"""Minimum number of buckets (files) to suggest: a process then usually finds a free file."""
+"""Minimum number of files to suggest: a process then usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum ratio of throughput with more files to throughput with fewer files, to suggest more files."""
+"""Minimum throughput with more files, relative to fewer files, to suggest more files."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files from which on no more are suggested: every process needs a connection to each file."""
+"""Number of files from which on no more are suggested: each process connects to every file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
-    """Yield a finding on operations that failed because the database was locked."""
+    """Yield a finding on operations that failed with "database is locked", if any did."""
     number, cases = tally(group, lambda trial: trial.failed)
     if group.case.server or not number:
         return
@@ -70,7 +70,7 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield findings on long waits, starvation and refused transactions."""
+    """Yield findings on long waits, starved processes and refused transactions."""
     if group.case.server:
         yield from _server_waits(group)
         return
@@ -94,10 +94,9 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return the remedy for starvation; None if the report does not show that the write lock causes it.
+    """Return a remedy for starvation; None if the write lock is not shown to be the cause.
 
-    The write lock is the cause if some processes completed far more operations than others. It is also the
-    cause if waiting for the lock took a large share of the time recorded by --where.
+    Signs of the lock are very unequal numbers of operations, or a large share of lock waits in --where.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -109,11 +108,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process of any pass, in ns.
+    """Return the largest p99 of a kind of operation in any process, in ns, or None.
 
-    Return None if all processes completed about equally many operations, if these numbers are unknown, or
-    with --rate. If the numbers differ, the few processes that got the lock dominate the p99 of all
-    operations.
+    None if the processes did about equally many operations, if the numbers are unknown, or with --rate.
+    Otherwise the few processes that got the lock dominate the overall p99.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -128,7 +126,7 @@ def _p99_ns(worker: WorkerResult, kind: str) -> float:
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding if a process had a larger p99 of writes than the p99 over all processes shows."""
+    """Yield a finding if the p99 of writes in one process exceeds the overall p99."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -151,7 +149,7 @@ _AT_SERVER = (
 
 
 def _server_waits(group: Group) -> Iterator[Finding]:
-    """Yield findings on waits at a server: refused transactions, failed operations, starved processes."""
+    """Yield findings on transactions at a server: refused, failed, or starved."""
     for run in group.runs:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
@@ -172,10 +170,10 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits beyond the usual busy timeout, which the case's longer timeout hides.
+    """Yield a finding on waits beyond the usual busy timeout, which a longer timeout hides.
 
-    If there are no such waits, yield a finding on cases in which an operation waited for the whole window, if
-    this window was shorter than the usual busy timeout.
+    Without such waits, yield a finding on waits that lasted for the whole window, if the window was too short
+    to tell.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -211,11 +209,10 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 
 
 def longer_window_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each case that was also measured in a longer window, to find long waits.
+    """Yield a finding on long waits for each case that was also measured in a longer window.
 
-    Leave out cases whose usual windows already show a wait beyond the usual busy timeout. SQLite has no
-    queue for its lock: a process that has waited longer than the timeout probably waits until the longer
-    window ends, too.
+    Omit cases whose usual windows already show a wait beyond the usual busy timeout: SQLite has no queue for
+    its lock, so the process would probably wait for the whole longer window, too.
     """
     for run in group.runs:
         trial = run.longer
@@ -237,7 +234,7 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 
 def _count_longer_waits(run: Run) -> int:
-    """Return the number of a run's operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
+    """Return the number of operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
     least, number = bin_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     # In WAL mode readers wait for no lock.
     unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
@@ -254,7 +251,7 @@ FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return ways to shorten the waits of these cases, without ways that the report shows to be useless."""
+    """Return advice to shorten waits, such as "fewer processes", without advice shown to be useless."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
@@ -269,10 +266,9 @@ def _try(ways: Sequence[str]) -> str:
 
 
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
-    """Return whether the report shows that `files` database files would not help these cases.
+    """Return whether the measurements show that `files` database files would not help.
 
-    This is judged by the run with the smallest measured number of files that is not below `files`; without
-    such a run, by the run with the most files.
+    Judged by the run with the next larger number of files, or else with the most files.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -288,9 +284,9 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 
 
 def _are_many_better(few: Run, many: Run) -> bool:
-    """Return whether more files help: `many` keeps the throughput and is fairer or has shorter waits.
+    """Return whether `many` files give a fairer run or shorter waits without loss of throughput.
 
-    Fairness decides if the shares of the processes in `few` are unfair, else the longest wait.
+    Fairness decides if the run with few files is unfair, else the longest wait.
     """
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
@@ -310,30 +306,30 @@ def _fairness(run: Run) -> float:
 
 PAGE_SIZE = 4096
 MIN_STUCK_CHECKPOINTS = 3
-"""Minimum number of consecutive checkpoints without progress to report."""
+"""Minimum number of consecutive checkpoints without progress that is reported."""
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return the trial's series of this name over all processes; None if the trial has no such series."""
+    """Return a trial's series `name` over all processes; None if there is none."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
 
 
 def total(trial: Trial, name: str) -> int | None:
-    """Return the sum of the values of the trial's series `name`; None if the trial has no such series."""
+    """Return the sum of a trial's series `name`; None if there is none."""
     observed = series_of(trial, name)
     return None if observed is None else sum(observed.values)
 
 
 def most(trial: Trial, name: str) -> int | None:
-    """Return the largest value of the trial's series `name`; None if the trial has no such series."""
+    """Return the largest value of a trial's series `name`; None if there is none."""
     observed = series_of(trial, name)
     return None if observed is None else max(observed.values, default=None)
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield findings on checkpoints and on the sizes of WALs."""
+    """Yield findings on busy or stuck checkpoints and on large WALs."""
     checkpointing = group.case.spec.checkpointing
     if checkpointing is None:
         yield from wal_growth_findings(group)
@@ -376,21 +372,21 @@ def checkpoints(group: Group) -> Iterator[Finding]:
 
 
 def _autocheckpoint(case: Case) -> int:
-    """Return the number of frames at which SQLite would run a checkpoint by itself."""
+    """Return the number of WAL frames at which SQLite runs a checkpoint by itself."""
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
 def _limit(case: Case, trial: Trial) -> int:
-    """Return the size above which a WAL is reported as large, in bytes."""
+    """Return the size in bytes above which a WAL is reported as large."""
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
     return LARGE_FACTOR * _autocheckpoint(case) * page_size
 
 
 MIN_LISTED_SHARE = 0.05
-"""Minimum share of the slowest operations' time for a cause to be listed, from 0 to 1."""
+"""Minimum share, from 0 to 1, of the slowest operations' time for a cause to be listed."""
 LARGE_SHARE = 0.2
-"""Minimum share of the operations' time for a cause to get a remedy, from 0 to 1."""
+"""Minimum share, from 0 to 1, of the operations' time for a cause to get a remedy."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -407,12 +403,12 @@ _HOLDER_LABELS = {
 
 
 def time_accounts(run: Run) -> list[results.Where]:
-    """Return the times by activity that --where recorded, one account for each valid trial that has it."""
+    """Return the times recorded by --where, one account per valid trial."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of each activity in the operations' time, over all passes; empty without --where."""
+    """Return the share of each activity in the operations' time; empty without --where."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -425,14 +421,14 @@ def shares(run: Run) -> Mapping[str, float]:
 
 
 def process_name(case: Case, process: int) -> str:
-    """Return the name of a process: "process 3", or the name of a companion such as "checkpointer"."""
+    """Return the name of a process, such as "process 3" or "checkpointer"."""
     companions = companion_names(case)
     beyond = process - case.concurrency
     return companions[beyond - 1] if 0 < beyond <= len(companions) else f"process {process}"
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor: it has too many processes."""
+    """Yield a finding on the case whose processes wait most for a processor, if any waits too long."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -440,10 +436,10 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 
 
 def _is_crowded(run: Run) -> bool:
-    """Return whether processes mostly wait for a processor because the run has too many processes.
+    """Return whether processes mostly wait for a processor because there are too many of them.
 
-    Return False if other programs were busy, because these may be the cause. Return False with --rate, where
-    the load does not depend on the number of processes.
+    False if other programs, which may be the cause, were busy, and with --rate, where the load does not
+    depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
@@ -456,7 +452,7 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the causes of the slowest operations, in the case with the slowest."""
+    """Yield a finding on where the slowest operations of the slowest case spent their time."""
     if group.met_quota:
         return
 
@@ -473,7 +469,7 @@ def _slowest_operations(run: Run) -> list[results.Slowest]:
 
 
 def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
-    """Return the finding on the slowest operations of a run: their time by cause, and remedies."""
+    """Return the finding on a run's slowest operations: their time by cause, and remedies."""
     total = sum(account.total_ns for account in slow)
     parts, waits = Counter[str](), Counter[str]()
     for account in slow:
@@ -500,7 +496,7 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock for most of the `activity`; "others" if none did."""
+    """Return the process that held the lock most during `activity`; "others" if there is no majority."""
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
@@ -515,7 +511,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy (docs/where.md) for each cause of LARGE_SHARE of slow operations' time in each pass."""
+    """Yield a remedy for each cause with a large share of slow operations' time in each repetition."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

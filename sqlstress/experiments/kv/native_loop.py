@@ -1,8 +1,8 @@
-"""The worker's part of kv if the timed loop runs in C: it passes a plan to C and collects the results.
+"""Worker's part of the key-value load if the timed loop runs in C.
 
-A plan is a dictionary of the C loop's parameters. The C loop draws the operations that the Python loop would
-draw, and acknowledges writes in the shared memory of `acks`. It also checks each value read against the
-worker's own last write, and one value in 256 against the last write of the worker that wrote the value.
+The C loop gets a plan (a dictionary of parameters), draws the Python loop's operations, and acknowledges
+writes in the shared memory of `acks`. Each value read is compared with the worker's own last write, and one
+in 256 with the last write of the worker that wrote the value.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
 
 LARGEST_CHUNK = 64
-"""Maximum number of operations per batch (chunk): larger batches evict SQLite's memory from CPU caches."""
+"""Maximum number of operations per batch: larger batches evict SQLite's memory from CPU caches."""
 _NO_LIMIT = -1
 
 
 class NativeSource(SelfDriven):
-    """A worker's gets, replaces, updates, batches and reads of pairs, run by the C loop."""
+    """A worker's operations (gets, replaces, updates, batches, reads of pairs), run by the C loop."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -53,7 +53,7 @@ class NativeSource(SelfDriven):
             **self._work(random, placement),
             **self._acknowledgements(acks.area_of(case, words, worker)),
         }
-        """All parameters of the C loop except for the window: draws, operations, acknowledgements."""
+        """All parameters of the C loop except for the window."""
         self._findings = Findings()
 
     def _work(self, random: Random, placement: Placement) -> dict[str, Any]:
@@ -136,7 +136,7 @@ class NativeSource(SelfDriven):
 
 
 def _totals(done: dict[str, Any]) -> Totals:
-    """Return the results of the C loop as Totals, without kinds of operations that never occurred."""
+    """Return the results of the C loop, without kinds of operations that never occurred."""
     names = ("first_ns", "last_ns", "rows", "busy", "busy_snapshot", "bins", "harness_ns", "proof_ns")
     totals = {name: done[name] for name in (*names, "failed", "failed_buckets", "largest_failed_ns")}
     for name in ("operations", "buckets", "largest_ns"):

@@ -1,4 +1,4 @@
-"""Sentences of kv: one function per sentence, whose parameters are the facts of a finding."""
+"""Sentences of key-value reports: one function per sentence, whose parameters are its facts."""
 
 from __future__ import annotations
 

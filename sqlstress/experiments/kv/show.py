@@ -1,4 +1,4 @@
-"""Presentation of key-value cases: tables, sentences and plots, as pure functions of a report."""
+"""Presentation of key-value cases: tables, sentences and plots."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 
 
 def build(group: Group) -> Table:
-    """Return the main table of a group: a row per case."""
+    """Return the main table of a group of cases: a row per case."""
     return table_of(case_table.rows_of(group), columns(group))
 
 
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's main table."""
+    """Return the columns of a group's main table, which depend on the options of the cases."""
     is_script = not experiment_of(group.case).common_start
     # The heading shows the length of a window. The time of a fixed number of operations varies.
     has_window = group.case.ops is None and not is_script
@@ -98,7 +98,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return a column's cell function: the rate of these kinds of operations, for mixed loads only."""
+    """Return a column's cell function: the rate of these kinds, if the load reads and writes."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -113,7 +113,7 @@ def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
 
 
 def _done(trial: Trial, kinds: tuple[str, ...]) -> int:
-    """Return the number of completed operations of these kinds in a trial."""
+    """Return the number of a trial's completed operations of these kinds."""
     return sum(worker.operations.get(kind, 0) for worker in trial.workers for kind in kinds)
 
 
@@ -129,11 +129,11 @@ def _latency(kind: str, percentile: str, meaning: str, leaves: int) -> Column[ca
 
 
 WORST_MARK = "*"
-"""Mark of a p99 of the slowest process, in place of the p99 over all processes."""
+"""Mark of cells that show the p99 of the slowest process instead of all processes."""
 
 
 def _percentile_meaning(group: Group) -> str:
-    """Return the legend of the percentile columns, with WORST_MARK if the table contains the mark."""
+    """Return the legend of the percentile columns, including WORST_MARK if a cell has the mark."""
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -141,10 +141,9 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation.
+    """Return the column with the p99 of a kind of operation, or of the slowest process if unfair.
 
-    If some processes did far more operations than others, the cell has the p99 of the slowest process.
-    `leaves` ranks the columns that a table too wide for the terminal omits.
+    `leaves` ranks the columns that are omitted if the table is too wide.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -157,7 +156,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
 
 
 def wal_blocks(group: Group) -> Iterator[Block]:
-    """Yield the table of checkpoints and WALs, and a picture of the WALs' sizes."""
+    """Yield the table of checkpoints and WALs, its legend, and a picture of the WAL sizes."""
     if any(run.case.spec.checkpointing for run, _ in group.measured()):
         columns = (*case_table.setting_columns(group), *_WAL_COLUMNS)
         table = table_of(case_table.rows_of(group), columns)
@@ -181,7 +180,7 @@ def _replace_p999(trial: Trial) -> str | None:
 
 
 def _megabytes(size_bytes: float | None) -> str | None:
-    """Return a size as text in MB; None if unknown."""
+    """Return a size in MB as text; None if unknown."""
     return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
@@ -249,13 +248,13 @@ WIDTH = 32
 
 
 def _sizes(group: Group) -> list[tuple[Case, Series]]:
-    """Return (case, samples of the WAL size) for each case with samples."""
+    """Return (case, WAL size over time) for each case with samples."""
     observed = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
     return [(case, sizes) for case, sizes in observed if sizes and sizes.values]
 
 
 def picture(group: Group) -> Iterator[str]:
-    """Yield a heading, then a line for each case with its WAL size over the window."""
+    """Yield a heading, then a line per case that draws the WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
         # If the cases differ in an option, the group has parts, and the label includes the option's value.
@@ -270,9 +269,9 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters, whose heights show the largest value in each part of the window.
+    """Return WIDTH characters whose heights show the largest size in each part of the window.
 
-    A part without samples repeats the previous part. If `window_ns` is 0, the last sample ends the window.
+    Parts without samples repeat the previous part. If `window_ns` is 0, the last sample ends the window.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -288,7 +287,7 @@ def bars(sizes: Series, window_ns: int) -> str:
 
 
 def wal_plot(group: Group) -> Iterator[Plot]:
-    """Yield the plot of the WAL size over the window, with a line for each case."""
+    """Yield the plot of the WAL size over the window, with a line per case."""
     data: list[Plain] = []
     for case, observed in _sizes(group):
         if not observed.times_ns:
@@ -305,7 +304,7 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 
 
 class KeyValueShown(LoadShown):
-    """Presenter of key-value cases, whose tables compare numbers of buckets and of processes."""
+    """Presenter (tables, sentences, plots) of key-value cases."""
 
     topics = (
         *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
@@ -399,12 +398,12 @@ _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
 )
-"""Options of the load that the table, or a sentence above the table, describes."""
+"""Options of the load that the table or the sentence above it describes."""
 _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield "NAME VALUE or VALUE" for each option that is neither at its default nor in `described`."""
+    """Yield "NAME VALUE or VALUE" for each option not at its default and not in `described`."""
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)
@@ -413,7 +412,7 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
 
 
 def _companions_phrase(checkpointing: Checkpointing) -> str:
-    """Return a text on extra processes, such as "during the load a RESTART checkpoint every 20ms"."""
+    """Return text such as "during the load a RESTART checkpoint every 20ms"."""
     parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
@@ -443,6 +442,6 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the pause between checkpoints, in seconds; None without companions (extra processes)."""
+    """Return the pause between checkpoints, in seconds; None without a checkpointer or pinned reader."""
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

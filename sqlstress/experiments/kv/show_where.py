@@ -1,4 +1,4 @@
-"""Presentation of the times recorded by --where: the share of each activity, and plots, over all passes.
+"""Presentation of the times recorded by --where: the share of each activity, and plots.
 
 An account has the recorded times of one trial. A span is a period in which a process did one activity.
 """
@@ -30,13 +30,13 @@ _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
     results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
-"""Two-line heading and meaning of the column for each activity that takes time."""
+"""Heading (two lines) and meaning of the column for each activity."""
 _NAMES = {part: f"{first} {second}".strip() for part, ((first, second), _) in _PARTS.items()}
 _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table with the share of each activity in the operations' time; nothing without --where."""
+    """Yield the table with each activity's share of the operations' time; nothing without --where."""
     if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
@@ -53,7 +53,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _limits(group: Group) -> str:
-    """Return sentences on what --where could not record, or ""."""
+    """Return sentences on what --where could not record, or an empty text."""
     accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
     if any(run.case.rate for run in group.runs if time_accounts(run)):
@@ -102,11 +102,11 @@ _SPANS = {
     results.CHECKPOINT: ("checkpoints", 11),
     results.SYNC: ("syncs", 11),
 }
-"""Label and line width of each kind of span, a period with one activity. Later kinds are drawn on top."""
+"""Label and line width for each activity of a timeline. Later activities are drawn on top."""
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield plots of the times that --where recorded for a group; nothing without such records."""
+    """Yield plots of the times that --where recorded: shares, and the slowest operation."""
     runs = [run for run in group.runs if time_accounts(run)]
     if runs:
         yield _split(group, runs)
@@ -149,7 +149,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation: a row per process, the operation's own process first."""
+    """Return the timeline of the longest operation: a row per process, that of the operation first."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -174,7 +174,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield a trace (lines of the plot) for each kind of span (period of one activity) that occurs."""
+    """Yield the timeline's lines for each activity that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

@@ -1,4 +1,4 @@
-"""Options of key-value cases, and the part of a case that they set."""
+"""Options of key-value cases, and the case fields that they set."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ CHECKPOINT_MODES = ("none", "passive", "restart", "truncate")
 
 @dataclass(frozen=True, slots=True)
 class Checkpointing:
-    """Options for companions: processes in addition to the workers that checkpoint the WAL or hold a
-    snapshot."""
+    """Options for extra processes that checkpoint the WAL or hold a snapshot."""
 
     mode: str = option(
         choice(*CHECKPOINT_MODES),
@@ -121,7 +120,7 @@ class Load:
         column=None,
     )
     checkpointing: Checkpointing | None = None
-    """Companions (processes in addition to the workers) that act on the WAL; None if there are none."""
+    """Extra processes that checkpoint the WAL or hold a snapshot; None if there are none."""
 
 
 _UNSAID = Server()
@@ -129,7 +128,7 @@ _UNSAID = Server()
 
 @dataclass(frozen=True, slots=True)
 class KvSelection:
-    """Options that select the cases and are not stored in them."""
+    """Options that select cases and are not stored in them."""
 
     preset: str | None = option(
         choice("classic"), None, TRUST, "classic: measure what the published script measures.", metavar="NAME"
@@ -137,18 +136,18 @@ class KvSelection:
     target: tuple[str, ...] | None = target_option(target_names(keyvalue_drivers()))
     anyway: bool = anyway_option()
     checkpointing: Checkpointing = Checkpointing()
-    """Requested companions (processes in addition to the workers)."""
+    """Requested extra processes, which checkpoint the WAL or hold a snapshot."""
     server: Server = _UNSAID
-    """Requested server."""
+    """Requested server of databases."""
 
 
 LoadRequest = Request[Load, KvSelection]
 CHECKPOINTER, PINNED_READER, WAL_WATCHER = "checkpointer", "pinned reader", "WAL watcher"
-"""Names of the companions, which change or observe the WAL."""
+"""Names of the extra processes, which change or observe the WAL."""
 
 
 def companion_names(case: Case) -> tuple[str, ...]:
-    """Return the names of the companions (processes in addition to the workers) that a case has."""
+    """Return the names of the case's extra processes (such as "checkpointer") besides its workers."""
     checkpointing = case.spec.checkpointing
     if checkpointing is None:
         return ()
@@ -157,4 +156,4 @@ def companion_names(case: Case) -> tuple[str, ...]:
 
 
 USUAL_BUSY_TIMEOUT_S = 5
-"""Default busy timeout of Python's sqlite3 and of most libraries on top of SQLite, in seconds."""
+"""Default busy timeout of Python's sqlite3 and most other libraries, in seconds."""

@@ -1,7 +1,7 @@
-"""The parent's part of kv and of the published script: rows before the load (preload), verification.
+"""Parent process's part of the key-value load: rows before the load (preload), verification.
 
-Keys are numbered. A slot is the record of the last write to one key. A stamp is the worker and the sequence
-number of a write, which are stored in the written value.
+Keys are numbered. A slot records the last write to one key. A stamp, part of each written value, is the
+writing worker and the write's sequence number.
 """
 
 from __future__ import annotations
@@ -31,23 +31,22 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""A row read from the database: its key as text, its slot, and the stamp in its value.
+"""Row of the database: key as text, slot of the key's last write, stamp (writer) of its value.
 
-The slot is None if the key's last write is not recorded. The stamp is None if sqlstress did not make the
-value.
+The slot is None if last writes to the key are not recorded, the stamp if sqlstress did not make the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which `partition_arrays` keeps its arrays for later trials (up to 6 MB)."""
+"""Maximum number of keys for which arrays of up to 6 MB are kept for later trials."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return shared arrays: (bucket of each key, keys sorted by bucket). `carry` keeps the arrays.
+    """Return two shared arrays, kept in `carry`: the bucket of each key, and the keys by bucket.
 
     Return (None, None) for one bucket, and for the published script, which computes a key's bucket as a
-    remainder. `pulse` is called often, because millions of keys take seconds.
+    remainder.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -77,7 +76,7 @@ def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[A
 
 
 class KeyValueWork(ProvenWork):
-    """The parent's part of one trial of kv: data, shared memory and verdict."""
+    """Parent process's part of a key-value trial: data, shared memory and verdict."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -100,7 +99,7 @@ class KeyValueWork(ProvenWork):
             self.trace = self.place.trace(self.case.concurrency + len(self.companions))
 
     def _zeros(self, length: int) -> Any:
-        """Return a shared array of at least `length` zeros, reusing an earlier trial's array if possible."""
+        """Return a shared array of at least `length` zeros, if possible the array of an earlier trial."""
         words = self.carry.pop(_WORDS, None)
         if words is None or len(words) < length:
             return shared_array("q", length)
@@ -108,7 +107,7 @@ class KeyValueWork(ProvenWork):
         return words
 
     def prepare(self, pulse: Pulse) -> None:
-        """Create and preload every bucket; check the effective settings."""
+        """Create and fill every database file; check the effective settings."""
         self.share(pulse)
         super().prepare(pulse)
         # The cost of a call into the binding is measured once per driver. The C loop makes no such calls.
@@ -125,7 +124,7 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add the cost of a call into the binding and, with --where, the workers' time by cause."""
+        """Add the cost of a call into the driver and, with --where, the workers' time by cause."""
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A failed worker may still write to `words`.
             self.carry[_WORDS] = self.words
@@ -163,10 +162,10 @@ class KeyValueWork(ProvenWork):
     def _proving(
         self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
-        """Let the C code check all rows while the block runs. Yield a function that waits for the result.
+        """Check all rows in C while the block runs. Yield a function that waits for the result.
 
-        The function returns the passed check, or None if `check_keys` must check the rows in Python: if C is
-        not used or found a problem, or if a worker died. Python must first record a dead worker's writes.
+        The function returns the passed check, or None if the rows must be checked in Python: C is not used or
+        found a problem, or a worker died, whose writes Python must record first.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -184,14 +183,14 @@ class KeyValueWork(ProvenWork):
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
-        """Return a note on the share of keys whose last write is recorded; empty if all are."""
+        """Return a note on the share of keys whose last write is recorded; empty for all keys."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
     def history(
         self, outcomes: Sequence[Outcome], areas: Sequence[acks.AckArea], pulse: Pulse
     ) -> ReadHistory:
-        """Return all acknowledged writes, including the writes of workers that died."""
+        """Return all acknowledged writes, including writes of dead workers."""
         unknown = {
             Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
@@ -209,14 +208,14 @@ class KeyValueWork(ProvenWork):
         )
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Return the check that compares every row with the acknowledged writes."""
+        """Compare every row with the acknowledged writes; return the check."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
         rows = self._rows(seen, slot_of, pulse)
         return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
 
     def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
-        """Yield all rows; set their keys' flags to 1. A row in a wrong bucket has neither slot nor stamp."""
+        """Yield all rows, and set their keys' flags to 1. Rows in a wrong bucket get no slot and no stamp."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
@@ -236,12 +235,12 @@ class KeyValueWork(ProvenWork):
                 yield repr(key), None if slot < 0 else slot, stamp
 
     def astray(self, key: object, bucket: int) -> str:
-        """Return a text on a key in a bucket to which it does not belong."""
+        """Return text on a key that is in a wrong bucket (database file)."""
         assert self.table
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
     def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield the keys that have no row (flag 0), as text."""
+        """Yield the keys without a row (flag 0), as text."""
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -261,9 +260,9 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """The parent's part of the published script, whose trials add rows to the same files.
+    """Parent process's part of the published script, whose trials add rows to the same files.
 
-    `carry` keeps the rows of earlier trials, to find changes that no write of a later trial explains.
+    `carry` keeps the rows of earlier trials, to find changes that no write explains.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -282,7 +281,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the buckets before the first trial of a sweep (trials that differ in the concurrency)."""
+        """Create the database files before the first of several trials that differ in the concurrency."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -291,10 +290,10 @@ class PresetWork(KeyValueWork):
         return trial
 
     def discard(self) -> None:
-        """Keep the files, because the next trial of the sweep adds rows to them."""
+        """Keep the files, because the next trial adds rows to them."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Check that this trial's rows have the acknowledged writes, and that older rows are unchanged."""
+        """Compare this trial's rows with the acknowledged writes, and older rows with earlier trials."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -306,7 +305,7 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return this trial's keys, and the history by key instead of slot, without keys never written."""
+        """Return the keys of this trial, and the history by key instead of slot."""
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
@@ -327,7 +326,7 @@ class PresetWork(KeyValueWork):
         return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield every row of every bucket; store the value of each row in its right bucket in `rows`."""
+        """Yield all rows of all buckets; store the values of rows in their right bucket in `rows`."""
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in with_pulses(self.table.rows(bucket), pulse):
@@ -342,19 +341,19 @@ class PresetWork(KeyValueWork):
 
 
 PRELOADED = Stamp(0, 0)
-"""Stamp that stands for the write of a key's value before the trial."""
+"""Stamp that stands for a value written before the trial."""
 
 Column = Sequence[int] | Mapping[int, int]
-"""A number for each slot (the record of the last write to one key)."""
+"""Number for each slot (the record of the last write to one key)."""
 
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot. All times are in ns of one clock.
+    """Acknowledged writes, by worker (index 0 is worker 1) and slot. Times are in ns of one clock.
 
-    A stored value must be from a worker's last acknowledged write to the key. No other acknowledged write may
-    have begun after the end of this write. Of overlapping writes, any may be the last. A write in progress
-    when its worker died may be stored, but must not replace a write that began after the death.
+    A stored value must be a worker's last acknowledged write to the key, and no acknowledged write may have
+    begun after its end. Of overlapping writes, any may be the last. A write in progress when its worker died
+    may be stored, but must not replace a write that began after the death.
     """
 
     sequences: Sequence[Column]
@@ -362,14 +361,14 @@ class ReadHistory:
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """Latest begin of an acknowledged write of any worker, by slot; 0 means no write."""
+    """Latest begin of any worker's acknowledged write, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write that was in progress when its worker died, and may be stored or not."""
+    """Slot of each write in progress at its worker's death, which the database may have or not."""
     over: Mapping[int, int] = field(default_factory=dict)
     """Time at which a dead worker had certainly ended, by worker."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the stored write `found` cannot be the last write of a slot, or None."""
+        """Return the reason why the stored write `found` cannot be the last to a slot, or None."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -398,12 +397,12 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the time at which each dead worker had certainly ended, by worker."""
+    """Return the time at which each dead worker had certainly ended, in ns, by worker."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
 def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
-    """Return the check of rows against acknowledged writes; `missing` are the keys without a row."""
+    """Compare rows with the acknowledged writes; `missing` are the keys without a row."""
     tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
@@ -417,7 +416,7 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Return the check of stored counters; up to `maybe` updates of dead workers may be stored, too."""
+    """Compare counters with acknowledged updates; up to `maybe` more may be stored by dead workers."""
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():

@@ -1,8 +1,7 @@
-"""A worker's part of the key-value workload: random gets and replaces, prepared in chunks.
+"""Worker's part of the key-value workload: random gets and replaces, prepared in chunks.
 
 A chunk is a batch of operations that the timed loop runs without other work in between. Built-in functions
-draw keys, choose kinds and check values for a whole chunk at once. A stamp identifies the write that made a
-value.
+draw keys, choose kinds and check values for a whole chunk at once. A stamp identifies the write of a value.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check that a value read is from a write of this trial, and a pair of rows from one transaction."""
+    """Check of read values: written in this trial, and pairs of rows from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -42,7 +41,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the values that gets read; the parameters of the gets appear only in counter-examples."""
+        """Check the values read by gets; `params` of the gets appear only in counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -64,7 +63,7 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check two rows from one snapshot, whose keys are always written in one transaction."""
+        """Check two rows of one snapshot whose keys are always written in one transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -85,18 +84,18 @@ class ReadCheck:
 
 
 def foreign_read_text(key: Any, value: Any) -> str:
-    """Return a text on a get that read no row (None), or a value that no write of this trial made."""
+    """Return text on a get that read None or a value that no write of this trial made."""
     result = "nothing" if value is None else f"the value {str(value)[:40]}, which no write of this trial made"
     return f"a get of key {key!r} read {result}"
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return a text on a get that missed the last write of its own worker, write number `last`."""
+    """Return text on a get that read a value older than write `last` of its own `worker`."""
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
 def torn_pair_text(rows: Iterable[tuple[Any, Any, Stamp | None]]) -> str:
-    """Return a text on two rows that are not from one transaction, each (key, value, stamp or None)."""
+    """Return text on two rows (key, value, stamp or None) that are not from one transaction."""
     written = " and ".join(
         f"{key!r} by {_writer(stamp) if stamp else f'nobody ({str(value)[:40]})'}"
         for key, value, stamp in rows
@@ -111,20 +110,20 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""Maximum total time for which a worker may wait for locks without a completed write, in seconds."""
+"""Maximum total time of lock waits without a completed write, in seconds; then a worker fails."""
 RESOLUTION = 1 << 16
-"""Number of equally likely values from which the kind of an operation is drawn."""
+"""Number of equally likely random values that select the kind of an operation."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """Source (a worker's operations) of gets and single replaces. Subclasses have other transactions."""
+    """A worker's operations: gets and single replaces. Subclasses have other transactions."""
 
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
-    """Kinds of operations without BEGIN and COMMIT; the store counts failures of the other kinds."""
+    """Kinds of operations without BEGIN and COMMIT. Their failures are recorded by this class."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -147,7 +146,7 @@ class KeyValueSource:
         self._given_up = 0
         self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
-        """Failed operations of the current chunk: index, kind and error. Their times are known later."""
+        """Failed operations of the current batch: index, kind, error. Their times are known later."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -177,7 +176,7 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce in shared memory which rows a chunk reads and writes; return the slots of the rows."""
+        """Announce in shared memory the rows that a batch reads and writes; return their slots."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -215,10 +214,9 @@ class KeyValueSource:
             self._check_patience(chunk.kinds[:done])
 
     def _check_patience(self, kinds: bytearray) -> None:
-        """Raise EnvironmentFailure if operations have failed for PATIENCE_S without a write in between.
+        """Raise EnvironmentFailure if lock waits add up to PATIENCE_S without a write in between.
 
-        Each failure counts as a whole busy timeout. Without the check, a fixed number of operations might
-        never end.
+        Each failure counts as a whole busy timeout. A fixed number of operations might otherwise never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -248,7 +246,7 @@ class KeyValueSource:
 
 
 def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
-    """Return the failed statements of a worker as sightings (observed events of the report)."""
+    """Return a worker's failed statements as sightings (observed events of the report)."""
     if not refusals:
         return []
     from sqlstress.user_work.failures import refusal_records  # Without failures the module is not needed.
@@ -259,7 +257,7 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
 def open_source(
     case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
 ) -> KeyValueSource | NativeSource:
-    """Return a worker's part of a key-value case: the C loop or the Python loop, as the case says."""
+    """Return a worker's operations, run by the C loop or the Python loop."""
     if case.spec.loop == "native":  # Workers import only the modules that they use.
         from sqlstress.experiments.kv.native_loop import NativeSource
 
@@ -269,11 +267,11 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""If transactions write several rows, a quarter of the gets read two rows that are written together."""
+"""One in this many gets reads a pair of rows, if transactions write several rows."""
 
 
 class TransactionSource(KeyValueSource):
-    """Source (a worker's operations) of transactions with several statements, prepared one by one."""
+    """A worker's operations if transactions have several statements; prepared one by one."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
@@ -287,9 +285,9 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return a function that updates a counter, then counts the update as acknowledged at once.
+        """Return a function that updates a counter, and counts the update as acknowledged at once.
 
-        Other acknowledgements are stored after the chunk, perhaps twice, which would make a count wrong.
+        Other acknowledgements are stored after the batch, perhaps twice, which would make a count wrong.
         """
         update, counts = self.store.updates[bucket], self.area.counts
 
@@ -321,7 +319,7 @@ class TransactionSource(KeyValueSource):
         return UPDATE if drawn < self._update_below else REPLACE
 
     def _operation(self, kind: int, number: int) -> tuple[Operation, Any, list[int]]:
-        """Return the call, its parameters and the slots of its rows for an operation on key `number`."""
+        """Return the call, parameters and slots for an operation on key `number`."""
         bucket, encode, member = self.placement.bucket(number), self.encode, self.placement.member
         nothing = [acks.UNTRACKED] * self.shape.width
         if kind == GET:
@@ -343,7 +341,7 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of a key's pair in the bucket; a key without partner gets another pair."""
+        """Return the number of a key's pair in the bucket; of another pair if the key has no partner."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 
@@ -376,17 +374,16 @@ LARGEST_KEY = 1 << 31
 
 
 def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
-    """Return a worker's keys in the published script, in the order in which the worker sets them."""
+    """Return a worker's keys in the published script, in the order in which they are set."""
     randint = Random(f"{case.seed}:{salt}:{worker}").randint
     return [randint(0, LARGEST_KEY) for _ in range(case.ops or 0)]
 
 
 class ClassicSource(KeyValueSource):
-    """Source (a worker's operations) that sets all its keys, then gets them in random order.
+    """A worker's operations in the published script: set all keys, then get them in random order.
 
-    The published benchmark does so, too. Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A
-    key's bucket is the remainder of its division by the number of buckets. Source:
-    docs/published-benchmark.md.
+    Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is its remainder modulo
+    the number of buckets. Source: docs/published-benchmark.md.
     """
 
     single_statements = (GET,)

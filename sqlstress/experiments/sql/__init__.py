@@ -1,1 +1,1 @@
-"""The experiment `sql`: the user's SQL scripts, in the dialect of pgbench, run by N processes."""
+"""The experiment `sql`, which runs the user's SQL scripts (pgbench dialect) in N processes."""

@@ -1,4 +1,4 @@
-"""The built-in scripts (those like TPC-B are pgbench's), their tables, and the tables' invariants."""
+"""Built-in scripts (those like TPC-B are pgbench's), their tables, and the tables' invariants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlstress.target import serves
 from sqlstress.user_work.options import Invariant
 
 ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
-"""Number of accounts, tellers and persons per unit of scale, and the initial balance of a person."""
+"""Numbers of accounts, tellers and persons per unit of scale, and a person's initial balance."""
 
 
 class BuiltIn(NamedTuple):
@@ -17,10 +17,10 @@ class BuiltIn(NamedTuple):
     """Set of tables that the script needs: "tpcb" or "bank"."""
     text: str
     at_server: str = ""
-    """Text for servers, where transactions must lock rows explicitly; empty means `text`."""
+    """Text for servers, where transactions lock rows explicitly; empty if `text` is for all targets."""
 
     def text_for(self, driver: str) -> str:
-        """Return the text of the script for a driver, which may connect to a server."""
+        """Return the text of the script for a driver of SQLite or of a server."""
         return self.at_server if self.at_server and serves(driver) else self.text
 
 
@@ -73,7 +73,7 @@ def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield the SQL statements, valid on all targets, that create and fill these sets of tables."""
+    """Yield SQL that creates and fills sets of tables ("tpcb", "bank"), valid on all targets."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),
@@ -96,7 +96,7 @@ _SUM = "(SELECT coalesce(sum({}), 0) FROM pgbench_{})"
 
 
 def checks(scripts: Collection[str], scale: int) -> Iterator[Invariant]:
-    """Yield the invariants of the tables. They hold if only these scripts write to the tables."""
+    """Yield the invariants that hold if only these scripts write to the tables."""
     accounts, history = _SUM.format("abalance", "accounts"), _SUM.format("delta", "history")
     tellers, branches = _SUM.format("tbalance", "tellers"), _SUM.format("bbalance", "branches")
     if {"tpcb-like", "simple-update"} & set(scripts):

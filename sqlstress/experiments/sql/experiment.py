@@ -1,6 +1,6 @@
-"""The experiment `sql`: its cases differ in number of processes, target, rate and ledger.
+"""The experiment `sql`, whose cases differ in number of processes, target, rate and ledger.
 
-The ledger is a table of sqlstress: each transaction that writes adds a row, which proves its commit.
+The ledger is our table with a row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes, because every case of a report contains them."""
+"""Maximum size of all scripts together, in bytes: a report repeats them in each case."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case from which all cases with this driver are made; check the options."""
+    """Return the case (set of options) for a driver. Raises UsageError for invalid options."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -114,9 +114,9 @@ def _check(spec: Scripts, driver: str) -> None:
 
 
 def _check_transaction(script: Script, *, ledger: bool) -> None:
-    """Raise UsageError if the script begins a transaction that no statement ends.
+    """Raise UsageError if a script begins a transaction that no statement ends.
 
-    With `ledger`, a script that writes must also have a BEGIN and exactly one COMMIT.
+    With `ledger`, a script that writes needs a BEGIN and exactly one COMMIT.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -130,14 +130,14 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
 
 
 class _State(NamedTuple):
-    """A possible state of the connection at a position in a script."""
+    """Possible state of the connection at a position in a script."""
 
     is_open: bool
     has_written: bool
 
 
 def _check_whole(script: Script) -> None:
-    """Raise UsageError if a retry of a script would repeat committed statements."""
+    """Raise UsageError if a retry of the script would repeat committed statements."""
 
     def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
@@ -153,7 +153,7 @@ def _check_whole(script: Script) -> None:
 
 
 def _may_write(command: Sql) -> bool:
-    """Return whether a statement may write, judged by its text."""
+    """Return whether a statement may write, according to its text."""
     return not (command.statement.reads or command.statement.begins or command.statement.ends)
 
 
@@ -200,9 +200,9 @@ class SqlExperiment(UserExperiment):
     retries_refused = False
 
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
-        """Yield the cases, sorted by concurrency, then target and rate. Raise UsageError for a bad option.
+        """Yield the cases by concurrency, target and rate. Raise UsageError for invalid options.
 
-        With --ledger all cases are also measured without the ledger, first, to show the ledger's cost.
+        With --ledger, measure every case first without the ledger, to show its cost.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
@@ -213,7 +213,7 @@ class SqlExperiment(UserExperiment):
                     yield from cases_at_rates(request, replace(first, concurrency=concurrency, spec=spec))
 
     def traits(self, case: Case) -> dict[str, str]:
-        # Two scripts may have the same name, so the name alone does not identify a script.
+        # Two scripts may have the same name, so the names do not identify the scripts.
         return {**supported_traits(case), "script": script_labels(case.spec.scripts)}
 
     def work_label(self, case: Case) -> str:

@@ -1,13 +1,13 @@
-"""Expressions of scripts: SQLite evaluates them, with pgbench's functions.
+"""Expressions of scripts, evaluated by SQLite with pgbench's functions.
 
-pgbench evaluates expressions in the client, so a private database in memory evaluates them for every target:
-no measured connection or transaction contains them.
+A private database in memory evaluates expressions for every target, because pgbench evaluates them in the
+client.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite turns an integer that overflows into a double, and a division by zero into NULL. A double or NULL as
+SQLite turns an integer that overflows into a double, and a division by zero into NULL. So a double or NULL as
 the result, or as an argument of a function, is an error if no operand was a double or NULL. Inside a
-condition, such as a comparison, neither of the two is detected.
+condition, such as a comparison, neither is detected.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Value of a variable. In an expression, a text stands for a number."""
+"""Value of a script's variable. In an expression, a text stands for a number."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
 
 class Expression(NamedTuple):
-    """An expression that SQLite accepts."""
+    """Expression of a script, as SQL for SQLite."""
 
     sql: str
     variables: Mapping[str, Position]
-    """Names of the variables, each with the position of its first use."""
+    """Names of the variables in the expression, with the position of their first use."""
     draws: bool = False
     """Whether the expression draws random numbers."""
     has_doubles: bool = False
@@ -50,7 +50,7 @@ TRUE = Expression("1", {})
 
 
 class NoValue(Exception):
-    """An expression has no value; the message is the reason."""
+    """An expression without a value, such as a division by zero; the message is the reason."""
 
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -71,7 +71,7 @@ def _fit(number: int) -> int:
 
 
 def parse_number(text: str) -> Number:
-    """Return pgbench's number for the text of a variable. Raise NoValue if the text is not a number."""
+    """Return the number in a variable's text, by pgbench's rules. Raise NoValue if there is no number."""
     word = text.strip().lower()
     if word in _WORDS:
         return _WORDS[word]
@@ -82,7 +82,7 @@ def parse_number(text: str) -> Number:
 
 
 def number_of(value: object) -> Number:
-    """Return the number in a variable; None for NULL. Raise NoValue if the value is not a number."""
+    """Return the number in a variable; None for NULL. Raise NoValue if there is no number."""
     if value.__class__ is int:
         return value
     number = value if value is None or isinstance(value, int | float) else parse_number(str(value))
@@ -92,12 +92,12 @@ def number_of(value: object) -> Number:
 
 
 def _to_integer(value: float) -> int:
-    """Return the nearest integer (halves to even). Raise NoValue if it does not fit into 64 bits."""
+    """Return the nearest integer (halves to even). Raise NoValue beyond 64 bits."""
     return value if isinstance(value, int) else _fit(round(value))
 
 
 _EXACT = 1 << 53
-"""Limit up to which a double represents every integer."""
+"""Largest integer up to which a double represents every integer."""
 _LEAST_GAUSSIAN = 2.0
 _LEAST_ZIPFIAN, _MOST_ZIPFIAN = 1.001, 1000.0
 _MURMUR, _MURMUR_TIMES_8, _MURMUR_SHIFT = 0xC6A4A7935BD1E995, 0x35253C9ADE8F4CA8, 47
@@ -106,7 +106,7 @@ _PERMUTE_ROUNDS = 4
 
 
 def _remainder(left: float, right: float) -> int:
-    """Return the remainder of a division as in C: with the sign of the dividend."""
+    """Return the remainder of a division as in C, with the sign of the dividend."""
     dividend, divisor = _to_integer(left), _to_integer(right)
     rest = abs(dividend) % abs(divisor)
     return -rest if dividend < 0 else rest
@@ -121,7 +121,7 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed if `seed` is None."""
+    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed without `seed`."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -131,7 +131,7 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed if `seed` is None."""
+    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed without `seed`."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -139,9 +139,9 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 
 
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
-    """Return the image of an integer under a pseudorandom permutation of 0 to `size` - 1.
+    """Return `value` mapped by a pseudorandom permutation of 0 to `size` - 1.
 
-    A Feistel network is applied until the result is below `size`. `default` replaces a `seed` of None.
+    A Feistel network is applied until the result is below `size`. `default` is the seed without `seed`.
     """
     count = _to_integer(size)
     if count < 1:
@@ -158,7 +158,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first integer, number of integers) of a range. Raise NoValue if there are none or too many."""
+    """Return (first integer, number of integers) of a range. Raise NoValue if it is empty or too large."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -211,11 +211,11 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
-"""Functions whose first argument is a stream of random numbers."""
+"""Functions whose first argument is a random number generator."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
-"""Functions that return a double even for integers."""
+"""Functions that return a double even for integer arguments."""
 _MANY = range(1, 17)
-"""Possible numbers of arguments of least and greatest: pgbench's limit is 16."""
+"""Numbers of arguments of least and greatest, up to pgbench's limit."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "random": (lambda stream, low, high: _draw(stream, *_range(low, high)), 2),
     "random_gaussian": (_gaussian, 3),
@@ -238,9 +238,9 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Functions by name: the implementation, then the possible numbers of arguments in SQL.
+"""Implementation and numbers of SQL arguments, by name of the function.
 
-A function never receives NULL, because `Evaluator` returns NULL for a call with a NULL argument.
+NULL arguments need no handling: `Evaluator` returns NULL for such calls.
 """
 
 _TOKEN = re.compile(
@@ -259,15 +259,15 @@ _KEYWORDS = {
 }
 _NULL = re.compile(r"(?<!\bis )(?<!\bis not )\bnull\b")
 _PREFIX = "pgbench_"
-"""Prefix of the functions in SQL, because SQLite has functions of the same name, such as random."""
+"""Prefix of the functions in SQL, because SQLite has its own functions such as random."""
 _SEEDED = re.compile(rf"{_PREFIX}(?:hash\w*|permute) \(")
-"""Beginning of a call that gets the variable default_seed as an additional first argument."""
+"""Pattern of a call that gets the variable default_seed as first argument."""
 _LONE_RANDOM = re.compile(rf"{_PREFIX}random \([^()]*\)")
-"""Expression that is a single call of random, whose bounds contain no call."""
+"""Pattern of an expression that is a single call of random."""
 
 
 def read(file: str, text: str, start: int, end: int) -> Expression:
-    """Return the expression in a part of a script's text. Raise UsageError if SQLite does not accept it."""
+    """Return the expression in a script's text. Raise UsageError if SQLite does not accept it."""
     parts: list[str] = []
     words: list[str] = []
     variables: dict[str, Position] = {}
@@ -309,7 +309,7 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
 
 
 class Evaluator:
-    """A database in memory with pgbench's functions, which draw from one stream of random numbers."""
+    """Database in memory with pgbench's functions and a random number generator."""
 
     def __init__(self, stream: Random) -> None:
         self._stream = stream
@@ -330,7 +330,7 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores its exception: sqlite3 does not report the reason."""
+        """Return `call` as an SQL function that stores exceptions, because sqlite3 hides the reason."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -352,19 +352,19 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a double that must come from an overflow, because all operands were integers."""
+        """Raise NoValue for a double that must be an overflow, because all operands were integers."""
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for a NULL that must come from a division by zero, because no operand was NULL."""
+        """Raise NoValue for a NULL that must be a division by zero, because no operand was NULL."""
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
 
     def problem(self, expression: Expression) -> str:
-        """Return the reason why SQLite refuses an expression; empty if SQLite accepts it."""
+        """Return the reason why SQLite rejects an expression; empty for a valid expression."""
         connection = self._connection()
         try:
             values = dict.fromkeys(expression.variables)
@@ -374,7 +374,7 @@ class Evaluator:
         return ""
 
     def compile(self, expression: Expression) -> Evaluate:
-        """Return a function from variables to the expression's value; without a value, it raises NoValue."""
+        """Return a function from variables to the expression's value, which may raise NoValue."""
         connection = self._connection()
         cursor, failure = connection.cursor(), connection.Error
         execute, fetch = cursor.execute, cursor.fetchone
@@ -400,9 +400,9 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for a single random(); it calls SQLite only if variables have changed.
+        """Return a faster function for a single random(), which calls SQLite only for changed variables.
 
-        The function compares variables by identity: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
+        Variables are compared by identity: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
         # No variable has the name "", so the first call evaluates in SQLite.

@@ -53,7 +53,7 @@ class Sleep(NamedTuple):
 class Sql(NamedTuple):
     statement: Statement
     prefix: str | None = None
-    r"""Prefix of the variables that a \gset after the statement sets, one per column; None without \gset."""
+    r"""Prefix of the variables (one per column) that a following \gset sets; None without \gset."""
 
 
 class Branch(NamedTuple):
@@ -63,7 +63,7 @@ class Branch(NamedTuple):
 
 
 class If(NamedTuple):
-    r"""An \if with its branches. The condition of the last branch is always true."""
+    r"""An \if with its branches. The last branch is unconditional."""
 
     branches: tuple[Branch, ...]
 
@@ -77,7 +77,7 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    r"""Return the number of \set commands with which the script begins. They need no database."""
+    r"""Return the number of \set commands that begin the script and need no database."""
     database_commands = (
         position for position, command in enumerate(script.commands) if not isinstance(command, Set)
     )
@@ -85,7 +85,7 @@ def leading(script: Script) -> int:
 
 
 def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch]:
-    """Yield all commands and branches, also nested ones, in the order of the text."""
+    """Yield all commands and branches, including nested ones, in the order of the text."""
     for command in commands:
         if isinstance(command, If):
             for branch in command.branches:
@@ -96,19 +96,19 @@ def walked(commands: Collection[Command]) -> Iterator[Set | Sleep | Sql | Branch
 
 
 def statements(commands: Collection[Command]) -> Iterator[Sql]:
-    """Yield the SQL statements of commands, also nested ones, in the order of the text."""
+    """Yield all SQL statements, including nested ones, in the order of the text."""
     return (command for command in walked(commands) if isinstance(command, Sql))
 
 
 def sets(commands: Collection[Command]) -> set[str]:
-    r"""Return the names of the variables that \set sets in these commands."""
+    r"""Return the names of variables set by \set commands."""
     return {command.name for command in walked(commands) if isinstance(command, Set)}
 
 
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
-    r"""Yield the position of each statement, with the variables that connect it with other statements.
+    r"""Yield the position of each statement, and the variables that link it to other statements.
 
-    The variables that a \gset sets are known only if the query names its columns.
+    The variables of a \gset are known only if the query names its columns.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -118,9 +118,9 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
 def _with_conditions(
     commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
-    """Yield each statement, with the variables tested by the conditions under which the statement runs.
+    """Yield (statement, variables in the conditions under which the statement runs).
 
-    They are a pair: variables in conditions that are true, and variables in conditions that are false.
+    The variables are a pair: those in conditions that are true, those in conditions that are false.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -134,7 +134,7 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that the \gset of a query sets, and variables that \set computes from these."""
+    r"""Return the variables that a query's \gset sets, and those computed from them by \set."""
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name
@@ -152,7 +152,7 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after commands. `moved` returns the state after one statement."""
+    """Return the possible states after the commands. `moved` returns the state after a statement."""
     for command in commands:
         if isinstance(command, If):
             states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
@@ -162,7 +162,10 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the parsed script; `variables` already have values. Raise UsageError if the text is invalid."""
+    """Return the parsed script. Raise UsageError if it is invalid, or uses an unknown variable.
+
+    `variables` are the names of variables that have values.
+    """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):
         raise position_at(file, text, 0).error("the script has no SQL")
@@ -185,7 +188,7 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
 
 
 class _Meta(NamedTuple):
-    """A line with a backslash command."""
+    """Line with a backslash command."""
 
     name: str
     place: Position
@@ -256,7 +259,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands up to the next \elif, \else or \endif of this level, and this line or None."""
+        r"""Return the commands before the next \elif, \else or \endif of this level, and that line."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -292,7 +295,7 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the always true condition of \else or \endif. Raise UsageError if text follows."""
+        r"""Return the always true condition of \else or \endif. Raise UsageError for further text."""
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -320,11 +323,11 @@ class _Reader:
 
 
 class ScriptFailed(EnvironmentFailure):
-    """Failure of a script, with the position in the script and the reason."""
+    """Failure of a script: position in the script, and reason."""
 
 
 class Compiler:
-    """Compiler of scripts to steps (functions that run a command) for one process and its connection."""
+    """Compiler of scripts to steps: functions of the variables that run a command."""
 
     def __init__(
         self,
@@ -333,12 +336,12 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` returns the step to run instead of an SQL statement's step. `sleep` runs each \sleep."""
+        r"""`around` may replace the step of an SQL statement. `sleep` runs each \sleep."""
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return a step for each command: a function of the variables that runs the command."""
+        """Return a function of the variables for each command, which runs the command."""
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:
@@ -403,7 +406,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step`, extended: its errors have the position `place` in the script."""
+    """Return `step` with errors that name the position `place` in the script."""
 
     def placed(variables: Variables) -> T:
         try:

@@ -1,4 +1,4 @@
-"""Presentation of SQL scripts: the tables of all user work, with the names and weights of scripts."""
+"""Presentation of SQL scripts: tables, with names and weights of scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 
 class SqlShown(UserPresenter):
-    """Presenter of SQL scripts."""
+    """Presenter (tables, sentences) of SQL scripts."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         failure_findings,

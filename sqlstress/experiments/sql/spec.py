@@ -1,4 +1,4 @@
-"""Options of the experiment `sql`, and the part of a case that they set."""
+"""Options of the experiment `sql`, and the case fields that they set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEFINED = re.compile(r"(\w+)=(.*)", re.ASCII | re.DOTALL)
 
 
 def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
-    """Return the pairs (name, value) in texts NAME=VALUE. Raise ValueError for other texts."""
+    """Return (name, value) of each text NAME=VALUE. Raise ValueError for other texts."""
     pairs = []
     for text in value if isinstance(value, list | tuple) else [value]:
         match = _DEFINED.fullmatch(text) if isinstance(text, str) else None
@@ -32,14 +32,14 @@ def parse_definitions(value: Any) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """A script, which is one transaction, in pgbench's dialect."""
+    """Script in pgbench's dialect: one transaction."""
 
     name: str
     """Path of the file, or name of the built-in script."""
     text: str
     """Text of the script."""
     weight: int = 1
-    """Relative frequency with which the script is drawn."""
+    """Relative frequency of the script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Scripts:
     """SQL scripts of a case, and their database."""
 
     scripts: tuple[Scripted, ...] = ()
-    """Scripts. Each worker draws a script at random for each transaction."""
+    """Scripts; each transaction runs one, drawn at random by weight."""
     data: Data = NO_DATA
     """Database of the scripts, and the checks of its data."""
     builtin_setup: tuple[str, ...] = ()
-    """Sets of built-in tables to create: tpcb, bank."""
+    """Built-in tables to create: tpcb, bank, or both."""
     scale: int = option(
         whole_number(1, 10_000), 1, LOAD, "Value of the variable :scale, and size of the built-in tables."
     )
@@ -94,7 +94,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class SqlSelection:
-    """Options that select the cases and are not stored in them."""
+    """Options that select cases and are not stored in them."""
 
     script: tuple[str, ...] = option(
         options.names,
@@ -122,13 +122,13 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return the parsed scripts of a case. Raise UsageError, with the position, for an invalid script."""
+    """Return a case's parsed scripts. Raise UsageError with a position if one is invalid."""
     variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
     return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 
 
 def script_labels(scripts: Sequence[Scripted]) -> str:
-    """Return the names of scripts with their weights, such as "transfer.sql@3, read.sql"."""
+    """Return the names of scripts with weights, such as "transfer.sql@3, read.sql"."""
     return ", ".join(
         f"{script.name}@{script.weight}" if script.weight > 1 else script.name for script in scripts
     )

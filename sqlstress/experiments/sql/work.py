@@ -1,6 +1,6 @@
-"""The parent's part of the experiment `sql`: built-in tables, checks of statements and of the ledger.
+"""Parent process's part of `sql`: built-in tables, checks of statements and of the ledger.
 
-The ledger is a table of sqlstress: each transaction that writes adds a row, which proves its commit.
+The ledger is our table with a row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SqlWork(UserWork):
-    """The parent's part of one trial of SQL scripts."""
+    """Parent process's part of a trial of SQL scripts."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -58,7 +58,7 @@ class SqlWork(UserWork):
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
-        """Check that the database accepts each statement, unless scripts create the tables that they use."""
+        """Check that the database accepts each statement, unless scripts create tables."""
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:
@@ -82,11 +82,10 @@ class SqlWork(UserWork):
 def check_ledger(
     found: Mapping[int, tuple[int, int, int]], acknowledged: Sequence[int], dead: Sequence[bool]
 ) -> Check:
-    """Return the check that the ledger has exactly the acknowledged commits.
+    """Check that the ledger has exactly the acknowledged commits, and return the check.
 
-    Commits are numbered from 1 for each worker. A dead worker may have one more commit. `found`
-    has (number of rows, least number, largest number) by worker. `acknowledged` and `dead` begin with
-    worker 1.
+    A dead worker may have one more commit. `found` has (number of rows, least number, largest number) by
+    worker; commits are numbered from 1. `acknowledged` and `dead` begin with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

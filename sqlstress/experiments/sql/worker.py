@@ -1,7 +1,7 @@
-"""The worker's part of the experiment `sql`: it draws scripts by weight, and runs each as a transaction.
+"""Worker's part of the experiment `sql`: runs scripts, drawn by weight, as transactions.
 
-A step is a function of the variables that runs one command of a script. The ledger is our own table: each
-transaction that writes adds a numbered row, which proves its commit.
+A step is a function of the variables that runs one command of a script. The ledger is our table with a
+numbered row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
-"""Table to which each writing transaction adds a row, to show that its commit is stored exactly once."""
+"""Table of sqlstress to which each writing transaction adds a row, which proves its commit."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    r"""Source (a worker's operations) that runs scripts. Leading \set commands of a script are not timed."""
+    r"""A worker's transactions: scripts, whose leading \set commands are not timed."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -107,7 +107,7 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Return a statement's step `run`, with a timer, a new ledger row or a check of checkpoints."""
+        """Return `run`, which runs a statement, with a timer, a ledger row, or a check of checkpoints."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -119,8 +119,8 @@ class SqlSource(UserSource):
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
         r"""Return the variables of each transaction, as set by the leading \set commands of its script.
 
-        Each transaction keeps the other variables of the previous transaction. If a script also changes
-        variables later, nothing is set in advance: all transactions share one mapping.
+        Other variables keep their values from transaction to transaction. If a script also changes variables
+        later, nothing is set in advance: all transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -133,7 +133,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return the function that runs a script, again with equal values if the database is busy."""
+        """Return a function that runs a script, and retries with equal values if the database is busy."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -167,7 +167,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, extended: after an error, the variables and the random state are restored."""
+        """Return `once`, extended to restore variables and random state after an error."""
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -244,7 +244,7 @@ def _variable_value(text: str) -> Value:
 def _changes_late(script: Script) -> bool:
     r"""Return whether a script changes variables after its leading \set commands.
 
-    A condition that draws a random number counts as a change, because a retry must draw the same number.
+    Conditions that draw a random number count, because a retry must draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -253,7 +253,7 @@ def _changes_late(script: Script) -> bool:
 
 
 class NoDatabase:
-    """A connection to no database, to measure the cost of our own code."""
+    """Connection that does nothing, to measure the cost of our own code."""
 
     def runs(self, sql: str) -> Step:
         return _do_nothing
@@ -264,7 +264,7 @@ class NoDatabase:
         return lambda _: ((), ((),))
 
     def rollback(self) -> None:
-        """Do nothing, because without a database there is no transaction."""
+        """Do nothing: without a database there is no transaction."""
 
     def in_transaction(self) -> bool:
         return False
@@ -275,10 +275,10 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """One worker's rows in the ledger: each transaction adds a row with its number, then commits."""
+    """One worker's rows in the ledger: one numbered row per transaction, before the commit."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is the worker's shared word, which counts the acknowledged commits."""
+        """`acknowledged` is a shared number, the count of acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 
@@ -296,13 +296,13 @@ class ScriptLedger:
 
 
 class StatementTimes:
-    """Latencies of the executions of one statement."""
+    """Latencies of one statement."""
 
     def __init__(self) -> None:
         self._recorder, self._ended = Recorder(), list[tuple[int, int]]()
 
     def timed(self, run: Step) -> Step:
-        """Return `run` with a timer; `fold` later records the measured times."""
+        """Return `run` with a timer, whose times are kept until `fold`."""
         keep, clock = self._ended.append, time.perf_counter_ns
 
         def timed(variables: Variables) -> None:
@@ -313,27 +313,27 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record the latencies of executions that ended within the window; discard the others."""
+        """Record latencies of executions that ended within the window; discard all other executions."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
 
     def histogram(self) -> tuple[dict[int, int], int]:
-        """Return (histogram, longest latency in ns) of the recorded executions."""
+        """Return (histogram, longest latency in ns)."""
         buckets = self._recorder.buckets()
         return buckets, self._recorder.largest() if buckets else 0
 
 
 def statement_label(sql: Sql) -> str:
-    """Return the label of a statement: its line, and the beginning of its text."""
+    """Return the label of a statement, such as "transfer.sql:3 UPDATE account SET"."""
     text, place = " ".join(sql.statement.text.split()), sql.statement.place
     return f"{Path(place.file).name}:{place.line} {text}"[:_LONGEST_NAME]
 
 
 class ScriptFailures:
-    """Counter of failed statements in one worker's scripts, with the time until each failed.
+    """Counter of failed statements in a worker's scripts, with the time until each failure.
 
-    A script leaves no cursor and no transaction open. So its text shows the state of the transaction at each
+    A script leaves no cursor and no transaction open, so its text shows the state of the transaction at each
     statement.
     """
 
@@ -355,7 +355,7 @@ class ScriptFailures:
         self.counter.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
     def checkpoint(self, sql: Sql, run: Step) -> Step:
-        """Return a step that runs a checkpoint, and records a failure if the checkpoint was busy."""
+        """Return a step that runs a checkpoint, and records a failure if the result was busy."""
         text, place = sql.statement.text, sql.statement.place
         kind = Kind(BUSY, short_sql(text), f"{place.file}:{place.line}")
 
@@ -370,7 +370,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement, the last of `steps`; earlier steps show its transaction."""
+        """Return facts on a failed statement, the last of `steps`. Earlier steps show its transaction."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -391,7 +391,7 @@ class ScriptFailures:
 
 
 class RehearsalSource(SqlSource):
-    """Source for a rehearsal (a run on a copy of the data) that traces the position of each statement."""
+    """Scripts in a rehearsal (a run on a copy of the data) that traces each statement's position."""
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -414,7 +414,7 @@ class RehearsalSource(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect; return the function that runs each script, by name."""
+    """Connect to the database; return a function for each script, by name."""
     source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:

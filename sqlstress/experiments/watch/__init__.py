@@ -1,1 +1,1 @@
-"""Experiment watch: it shows which processes hold the locks of a database that other programs use now."""
+"""The experiment `watch`, which shows which processes hold the locks of a database in use."""

@@ -1,4 +1,4 @@
-"""Command watch: it runs no load of its own, but observes a database that other programs use."""
+"""Command `watch`, which observes a database that other programs use, without a load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WatchSpec(StudySpec):
-    """Declaration of the study that the command runs."""
+    """Declaration of the observation that the command `watch` runs."""
 
     result = Watch
     result_key = ("watch", "locks")
@@ -31,7 +31,7 @@ class WatchSpec(StudySpec):
 
 
 class WatchExperiment(Experiment):
-    """The experiment watch: it has no cases, only a study."""
+    """The experiment `watch`, which has no cases (sets of options to measure)."""
 
     name = "watch"
     spec = NoOptions

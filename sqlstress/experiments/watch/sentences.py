@@ -1,4 +1,4 @@
-"""Sentences in the reports of watch. Each is a function whose parameters are the facts of a finding."""
+"""Sentences in the reports of watch: one function per sentence, whose parameters are its facts."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def watch_gaps(*, share: float, longest_ns: float) -> str:
 
 
 class CheckpointShare(NamedTuple):
-    """Process that held the checkpoint lock."""
+    """Process that held the checkpoint lock of a WAL."""
 
     process: str
     share: float

@@ -1,4 +1,4 @@
-"""Report of a watch: a table row for each process with its locks, findings, and plots over time."""
+"""Report of a watch: a table with the locks of each process, findings, and plots over time."""
 
 from __future__ import annotations
 
@@ -61,53 +61,58 @@ from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
-"""Minimum share of the time with the write lock, from 0 to 1, at which even short holds block others."""
+"""Minimum share, 0 to 1, of time with the write lock at which even short holds block others."""
 WORTH_TELLING = 0.01
-"""Minimum share of the time with a lock, from 0 to 1, at which the findings mention the lock."""
+"""Minimum share, 0 to 1, of time with a lock for a finding to mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum seconds, for a finding, of a read transaction that pins the WAL, and of a checkpoint that has the
-write lock. A pin is an old snapshot: no checkpoint can copy newer frames."""
+"""Minimum seconds for a finding on a reader that keeps the WAL growing, and on a checkpoint."""
 IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
-"""Limits of a process that waits, or computes, during a long hold of the write lock.
+"""Limits for a process that waits, or computes, during a long hold of the write lock.
 
 IDLE_SHARE: maximum share of a processor, and of readings in a wait for the disk. BUSY_SHARE: minimum share of
-a processor. LITTLE_BYTES: maximum size of the data written to disks, for both."""
+a processor. LITTLE_BYTES: maximum size of the data written to disks, for both.
+"""
 TOGETHER = 0.8
-"""Minimum ratio of a hold of the write lock to a simultaneous checkpoint that counts as its cause."""
+"""Minimum ratio of a hold of the write lock to a simultaneous checkpoint to blame the checkpoint."""
 MOST_OF_GAPLESS = 0.9
-"""Minimum share of the longest time without a gap for which a single hold explains it."""
+"""Minimum ratio of a single hold to the longest time without a gap to explain that time."""
 MIN_WAIT_SAMPLES = 3
-"""Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
+"""Minimum number of samples of a checkpoint waiting for a reader, to name the reader."""
 MIN_STEPS = 5
-"""Minimum number of different lengths of a WAL beyond 1,000 frames that exclude a single large transaction.
+"""Minimum number of WAL lengths beyond 1,000 frames that exclude a single large transaction.
 
-Each commit at such a length begins a checkpoint, unless automatic checkpoints are off."""
+Each commit at these lengths begins a checkpoint, unless automatic checkpoints are off.
+"""
 MOST_NAMED = 3
-"""Maximum number of processes that findings of a kind name; the table has more."""
+"""Maximum number of processes named in a finding; the table has more."""
 _FRAME_HEADER = 24
 _LONGEST_WORD, _LONGEST_CALL = 41, 60
 _NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return the holds of a lock by a process; a Holds without samples if no sample saw them."""
+    """Return a process's holds of a lock, without samples if never seen."""
     return process.locks.get(lock, Holds())
 
 
-def process_at(watch: Watch, place: int | None) -> Process:
-    """Return the process at index `place`, or an empty Process if there is no such index."""
-    return watch.processes[place] if place is not None and 0 <= place < len(watch.processes) else _NO_PROCESS
+def process_at(watch: Watch, position: int | None) -> Process:
+    """Return the process at index `position`; an empty Process if there is none there."""
+    return (
+        watch.processes[position]
+        if position is not None and 0 <= position < len(watch.processes)
+        else _NO_PROCESS
+    )
 
 
 def called(process: Process) -> str:
-    """Return the command line of a process in a short form: programs and files without their folders."""
+    """Return a process's command line, shortened, with files and programs without folders."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
     return truncate(" ".join(truncate(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
 
 def process_name(process: Process) -> str:
-    """Return the name of a process in sentences, such as "process 12 (python app.py)"."""
+    """Return the name of a process, such as "process 12 (python app.py)"."""
     if process.pid <= 0:
         return "a process of another container"
     command = called(process)
@@ -116,19 +121,19 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return the name of a process that may keep an old snapshot of the WAL, and the number of others."""
+    """Return the first process that may keep an old snapshot, such as "process 12 (app) and 2 more"."""
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
 
 
 def bytes_of(watch: Watch, frames: int) -> int:
-    """Return the size of this number of frames in the WAL, in bytes."""
+    """Return the size of `frames` frames of the WAL, in bytes."""
     return frames * (watch.page_bytes + _FRAME_HEADER)
 
 
 def conclusion(watch: Watch) -> Conclusion:
-    """Return the conclusion: a reached limit, a process that loses commits, or the main writer, if any."""
+    """Return the verdict: an exceeded limit, a process that loses commits, or the main writer."""
     limit_s = watch.asked.until_held_s
     if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
@@ -164,7 +169,7 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the cause of the WAL's growth, as a code; None if unknown, or up to `normal_frames` frames."""
+    """Return the cause of a WAL longer than `normal_frames`, as a code; None if unknown or shorter."""
     if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
@@ -178,7 +183,7 @@ def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
 
 
 def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
-    """Return the finding on a large WAL. `limit` is the size of --until-wal if it was reached, or None."""
+    """Return the finding on a large WAL. `limit` is the size of --until-wal, if reached."""
     pin = watch.pins[0] if watch.pins and kind == SNAPSHOT else None
     readers = tuple(process_name(process) for process in watch.processes if holds(process, READ).samples)
     writers = [process for process in watch.processes if holds(process, WRITE).now_s >= MIN_LONG_HOLD_S]
@@ -200,17 +205,17 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def _grew_in_steps(watch: Watch) -> bool:
-    """Return whether commits made the WAL longer after it had enough frames for an automatic checkpoint."""
+    """Return whether commits grew the WAL beyond the length that starts an automatic checkpoint."""
     return len({frames for frames in watch.course.frames if frames > AUTOCHECKPOINT}) >= MIN_STEPS
 
 
 def is_early(watch: Watch, pin: Pin) -> bool:
-    """Return whether a read transaction that keeps an old snapshot may have begun before the watch."""
+    """Return whether an old snapshot's transaction may have begun before the watch."""
     return pin.since_s * max(1, watch.asked.rate) <= 2
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
+    """Return the finding on a process whose WAL is deleted, or belongs to another database name."""
     if process.wal != OTHER_WAL:
         replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
         return Finding(
@@ -229,7 +234,7 @@ def strange_wal(process: Process, watch: Watch) -> Finding:
 
 
 def unlocked(watch: Watch) -> Finding:
-    """Return the finding on a database without locks, with the number of processes that had it open."""
+    """Return the finding on a database without locks, with the number of processes that have it open."""
     openers = None if watch.hidden and not watch.openers else watch.openers
     return Finding(
         sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
@@ -237,7 +242,7 @@ def unlocked(watch: Watch) -> Finding:
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
-    """Yield the findings that follow the conclusion in the report."""
+    """Yield the findings that follow the verdict in the report."""
     yield from ended_early(watch.error)
     first = conclusion(watch).finding
     for process in watch.processes:
@@ -262,8 +267,8 @@ def findings(watch: Watch) -> Iterator[Finding]:
 
 
 def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield findings on the processes that block other writers, with remedies."""
-    for place, process in enumerate(watch.processes):
+    """Yield findings, with remedies, on processes that block other writers."""
+    for position, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
         exclusive_holds = holds(process, EXCLUSIVE)
@@ -279,7 +284,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
                 process=process_name(process),
                 longest_ns=holds(process, CHECKPOINT).longest_s * NS_PER_S,
                 share=held_share,
-                readers=_readers_that_block(watch, place) or None,
+                readers=_readers_that_block(watch, position) or None,
             )
         elif write_holds.longest_s >= MIN_LONG_HOLD_S:
             longest_ns = write_holds.longest_s * NS_PER_S
@@ -300,7 +305,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return the facts on the activity of a process during its longest hold; empty if they show no cause."""
+    """Return facts on a process's activity during its longest write lock; empty if unclear."""
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
         return {}
@@ -315,7 +320,7 @@ def _activity(process: Process) -> dict[str, Any]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the names of readers for which the checkpoint of `holder` waited in most of its samples."""
+    """Return the names of readers for which `holder`'s checkpoint waited in most of its samples."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))
@@ -325,7 +330,7 @@ def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
 
 
 def _crowds(watch: Watch) -> Iterator[Finding]:
-    """Yield findings on programs whose processes together block other writers, though no single one does."""
+    """Yield findings on programs whose processes block writers together, but not alone."""
     programs: dict[tuple[str, ...], list[Process]] = {}
     for process in watch.processes:
         if holds(process, WRITE).samples and process.command:
@@ -339,7 +344,7 @@ def _crowds(watch: Watch) -> Iterator[Finding]:
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
-    """Return whether a process's longest hold of the write lock was during a checkpoint of CHECKPOINT_S."""
+    """Return whether a process's longest hold of the write lock was a long checkpoint."""
     write, checkpoint = holds(process, WRITE), holds(process, CHECKPOINT)
     return (
         checkpoint.longest_s >= CHECKPOINT_S
@@ -376,7 +381,7 @@ def _pins(watch: Watch) -> Iterator[Finding]:
 
 
 def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of time in which a writer with a rollback journal waited for readers."""
+    """Yield a finding on the time for which a writer with a rollback journal waited for readers."""
     waiting = sum(holds(process, PENDING).samples for process in watch.processes)
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
@@ -389,9 +394,9 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of the time with a free write lock, and the longest time without a gap.
+    """Yield a finding on the share of time with a free write lock, and the longest time without it.
 
-    Yield nothing if that time was a single long hold whose cause another finding names.
+    Yield nothing if a single long hold explains that time, because another finding names its cause.
     """
     held = share(watch.write.samples, watch.samples)
     explained = (holds(process, WRITE).longest_s for process in watch.processes if _activity(process))
@@ -427,7 +432,7 @@ _JOURNALS = {"wal": "WAL", "rollback": "rollback"}
 
 
 class WatchShown(ResultShown[Watch]):
-    """Presenter of a watch."""
+    """Presenter (table, findings, plots) of a watch."""
 
     def part(self, result: Watch) -> ReportPart:
         return ReportPart("watch", conclusion(result), result.seconds, result.error, "watch", "Watch")
@@ -444,7 +449,7 @@ class WatchShown(ResultShown[Watch]):
             yield conclusions(more_findings)
 
     def result_plots(self, result: Watch) -> Iterator[Plot]:
-        """Yield a plot over time of the holders of the write lock, and of the number of frames in the WAL."""
+        """Yield a plot over time of the write lock's holders and of the WAL's frames."""
         views = [view for view in (_held_view(result), _wal_view(result)) if view.data]
         if views:
             step = format_duration(result.course.step_s)
@@ -467,7 +472,7 @@ class WatchShown(ResultShown[Watch]):
 
 
 def about(watch: Watch) -> Iterator[str]:
-    """Yield the lines of the heading: database, samples, and length of the WAL."""
+    """Yield the lines of the heading: database, samples, length of the WAL."""
     journal = _JOURNALS.get(watch.journal, watch.journal)
     counts = [
         plural(watch.samples, "sample"),
@@ -486,7 +491,7 @@ def about(watch: Watch) -> Iterator[str]:
 
 
 def sqlite_lines(watch: Watch) -> Iterator[str]:
-    """Yield the SQLite version of each process, and warnings of known bugs and of two libraries."""
+    """Yield SQLite versions by process, with warnings of known bugs and of two libraries in a process."""
     users: dict[str, list[int]] = {}
     for process in watch.processes:
         for library in process.sqlite:
@@ -515,11 +520,11 @@ def _frames(watch: Watch, frames: int) -> str:
 
 
 def process_table(watch: Watch) -> Table:
-    """Return the table of processes. The process with the most time with the write lock is first."""
+    """Return the table of processes, by time with the write lock in descending order."""
     pins: dict[int, float] = {}
     for pin in watch.pins:
-        for place in pin.processes:
-            pins[place] = max(pin.seconds, pins.get(place, 0.0))
+        for position in pin.processes:
+            pins[position] = max(pin.seconds, pins.get(position, 0.0))
     rows = list(enumerate(watch.processes[:MOST_ROWS]))
 
     def percentage(lock: str, meaning: str = "", leaves: int | None = None) -> Column[tuple[int, Process]]:
@@ -604,9 +609,9 @@ def _legend(watch: Watch, table: Table) -> Iterator[str]:
 
 def _held_view(watch: Watch) -> View:
     lines: list[tuple[str, Sequence[float]]] = []
-    for place, held in watch.course.held.items():
-        process = process_at(watch, int(place) if place.isdecimal() else None)
-        label = name(f"{process.pid} {called(process)}" if place.isdecimal() else place)
+    for position, held in watch.course.held.items():
+        process = process_at(watch, int(position) if position.isdecimal() else None)
+        label = name(f"{process.pid} {called(process)}" if position.isdecimal() else position)
         parts = [
             100 * share(count, samples) for count, samples in zip(held, watch.course.samples, strict=False)
         ]
@@ -622,9 +627,9 @@ def _wal_view(watch: Watch) -> View:
 def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a view of the plot. `lines` has names and values per step; `value` is the format on hover."""
+    """Return a plot over time. `lines` are (name, value per step); `value` is the format on hover."""
     course, data = watch.course, list[Plain]()
-    times = [round((place + 0.5) * course.step_s, 3) for place in range(len(course.samples))]
+    times = [round((position + 0.5) * course.step_s, 3) for position in range(len(course.samples))]
     for number, (name_of_line, values) in enumerate(lines):
         if any(values):
             hover = f"{name_of_line}, %{{x:.1f}} s: {value}"
@@ -636,7 +641,7 @@ def _view_over_time(
 
 
 def now_line(watch: Watch) -> str:
-    """Return the present state of the locks and of the WAL as one line."""
+    """Return one line with the present state of the locks and the WAL."""
     line = f"{watch.seconds:.1f}s: {_state(watch)}"
     if watch.frames_now:
         line += f"; WAL {plural(watch.frames_now, 'frame')}, {digits(watch.checkpointed)} checkpointed"
@@ -659,6 +664,6 @@ def _state(watch: Watch) -> str:
 
 
 def now_page(watch: Watch) -> str:
-    """Return the heading, the current state and the table as text, in lines of 80 columns."""
+    """Return the display during a watch as text: heading, state and table, in 80 columns."""
     text = draw(Lines((*about(watch), now_line(watch))))
     return f"{text}\n\n{draw(process_table(watch))}" if watch.processes else text

@@ -1,4 +1,4 @@
-"""Options and result of a watch, which takes samples of the locks of a database that other programs use.
+"""Options and result of a watch, which samples the locks of a database that other programs use.
 
 A hold is a time during which every sample saw a process with a lock.
 """
@@ -56,7 +56,7 @@ class Watching:
 
 
 def file_name(value: Any) -> str:
-    """Return the name of a file as text. Raises ValueError if the value cannot be a file name."""
+    """Return the name of a file as text. Raises ValueError if `value` cannot be a file name."""
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise ValueError(f"{abbreviate(value)} is not a file name: write app.db")
     return str(value)
@@ -64,7 +64,7 @@ def file_name(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DisplayOptions:
-    """Watched file, and the form of the display during the watch."""
+    """Watched file, and form of the display during the watch."""
 
     file: str | None = option(
         file_name, None, WATCHING, "Database that other programs use now.", metavar="FILE", argument=ONE
@@ -82,11 +82,11 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
     "checkpoint",
     "recovery",
 )
-"""Names of SQLite's locks. With a rollback journal, write is the lock RESERVED and read is SHARED."""
+"""Names of SQLite's locks. In rollback mode, write is the RESERVED lock and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""Kinds of a process's WAL that is not the WAL of the watched path. SQLite names a WAL after the path."""
+"""Kinds of a WAL other than the watched one: deleted, or named after another path of the file."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
-"""Kinds of an `Event`: the file was deleted or replaced, or the kind of its journal changed."""
+"""Kinds of events: the database file was deleted or replaced, or its kind of journal changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,16 @@ class MappedSqlite:
     """SQLite library that a process has mapped into its memory."""
 
     version: str
-    """Version, "3.45.1" for example; empty if unknown."""
+    """Version, such as "3.45.1"; empty if unknown."""
     file: str
-    """Path of the library, or of the program that contains it."""
+    """Path of the library, or of the program with SQLite inside."""
     wal_reset_bug: bool = False
     """Whether this version has the WAL-reset bug, which can lose commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoldUsage:
-    """Use of the machine by a process during its longest hold of the write lock."""
+    """Processor and disk use of a process during its longest hold of the write lock."""
 
     seconds: float
     """Observed part of the hold, in seconds."""
@@ -119,12 +119,12 @@ class HoldUsage:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Process that was seen to hold a lock of the database, or to use a different WAL."""
+    """Process that held a lock of the database, or used a different WAL."""
 
     pid: int
     """Process ID; 0 means a process in another container, -1 a process outside of this system."""
     command: tuple[str, ...] = ()
-    """Command line; empty if the process ended too early or its command line may not be read."""
+    """Command line; empty if unknown."""
     user: str = ""
     """User of the process; empty if unknown."""
     started: str = ""
@@ -132,19 +132,23 @@ class Process:
     gone: bool = False
     """Whether the process ended before the end of the watch."""
     wal: str = ""
-    """Kind of the process's WAL if it is not the WAL of the watched path, else empty. "deleted": the WAL file
-    is gone. "other": the process opened the database under another name, which has a WAL of its own."""
+    """Kind of a WAL other than the WAL of the watched path; empty for the watched WAL.
+
+    "deleted": the WAL file is gone. "other": the database was opened by another name, with another WAL.
+    """
     name: str = ""
-    """Path under which the process opened the database if `wal` is not empty; else empty."""
+    """Path by which the process opened the database; empty if `wal` is empty."""
     writes: bool = False
-    """Whether a deleted or other WAL (see `wal`) changed in size or time during the watch."""
+    """Whether the process's deleted or other WAL changed during the watch."""
     sqlite: tuple[MappedSqlite, ...] = ()
-    """SQLite libraries of the process at the end of the watch; empty if they are unknown."""
+    """SQLite libraries in the process at the end of the watch; empty if unknown."""
     usage: HoldUsage | None = None
-    """Use of the machine during the longest hold of the write lock; null if unknown."""
+    """Processor and disk use during the longest hold of the write lock; null if unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """Holds by name of the lock. A sample sees only one of several processes that share a read lock. Holds of
-    a read lock have only `samples`."""
+    """Holds by name of the lock. Read locks have only `samples`.
+
+    If several processes share a read lock, a sample sees only one of them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,65 +159,67 @@ class Pin:
     """
 
     processes: tuple[int, ...]
-    """Processes that were seen with the transaction's read lock, as indices into the `processes` of the
-    watch. Several processes can share the lock, so each of these processes may be the reader."""
+    """Processes with the transaction's read lock, as indices into `processes` of the watch.
+
+    Several processes can share the lock, so each of them may be the reader.
+    """
     frame: int
-    """Number of the last frame of the snapshot."""
+    """Number of the last frame in the snapshot."""
     since_s: float
-    """Time of the first sample that saw the transaction, in seconds of the watch; 0 means that the
-    transaction may have begun earlier."""
+    """First sample of the transaction, in seconds since the watch began; 0 means perhaps earlier."""
     seconds: float
-    """Time from the first to the last sample that saw the transaction, in seconds."""
+    """Time from the transaction's first to its last sample, in seconds."""
     grew_frames: int
-    """Largest number of frames that followed `frame` in the WAL while the read transaction was seen."""
+    """Largest number of frames in the WAL after the snapshot."""
     lasts: bool = False
-    """Whether the transaction was still seen in the last sample."""
+    """Whether the last sample of the watch saw the transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderWait:
     """Checkpoint that held the write lock while it waited for a reader.
 
-    `holder` was seen with the checkpoint lock and the write lock. `reader` had an older snapshot of the WAL;
-    or all frames were copied, and the reader still used the WAL.
+    `holder` had the checkpoint lock and the write lock. `reader` had an older snapshot of the WAL; or all
+    frames were copied, and the reader still used the WAL.
     """
 
     holder: int
-    """Process that ran the checkpoint, as an index into the `processes` of the watch."""
+    """Process of the checkpoint, as an index into `processes` of the watch."""
     reader: int
-    """Process with the read lock, as an index into the `processes` of the watch."""
+    """Process with the read lock, as an index into `processes` of the watch."""
     samples: int
     """Number of samples that saw the wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Event of the database file: it was deleted or replaced, or its journal changed."""
+    """Change of the database file: deleted, replaced, or with a different kind of journal."""
 
     at_s: float
-    """Time of the first sample after the event, in seconds of the watch."""
+    """Time of the first sample after the change, in seconds since the watch began."""
     what: str
-    """Kind: deleted, replaced, or journal for a change of the journal."""
+    """Kind of the change: deleted, replaced or journal."""
     journal: str = ""
-    """New journal if the kind is journal: wal or rollback; else empty."""
+    """Journal after a change of kind journal: wal or rollback; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Sums of the samples over time, in steps of equal length."""
+    """Samples over time, added up in steps of equal length."""
 
     step_s: float = 0.1
     """Length of a step, in seconds."""
     samples: tuple[int, ...] = ()
     """Number of samples, per step."""
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    """Number of samples that saw the write lock held, per step. The key is the holder's index in the
-    `processes` of the watch, as text, or "others" for all other processes."""
+    """Number of samples with the write lock held, per step, by holder.
+
+    The key is the holder's index in `processes` of the watch, as text, or "others".
+    """
     frames: tuple[int, ...] = ()
     """Largest number of frames in the WAL, per step."""
     checkpointed: tuple[int, ...] = ()
-    """Number of frames of the WAL that checkpoints had copied into the database file, at the end of each
-    step."""
+    """Number of WAL frames copied into the database file by checkpoints, at the end of each step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +227,7 @@ class Watch:
     """Result of a watch of a database that other programs use."""
 
     database: str
-    """File of the database, as on the command line."""
+    """Database file, as on the command line."""
     asked: Watching
     """Options of the watch."""
     seconds: float = 0.0
@@ -229,60 +235,59 @@ class Watch:
     samples: int = 0
     """Number of samples."""
     open_samples: int = 0
-    """Number of samples in which processes could have locked the file: with a rollback journal, or with a
-    WAL and its wal-index (-shm)."""
+    """Number of samples with a rollback journal, or with a WAL and a wal-index (-shm)."""
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     journal: str = ""
-    """Journal at the end: wal or rollback; empty if the file was always missing or empty."""
+    """Journal at the end: wal or rollback; empty if the file was missing or empty."""
     commits: int | None = None
-    """Number of transactions that any process committed during the watch; None if not counted."""
+    """Number of commits of all processes during the watch; null if unknown."""
     write: Holds = field(default_factory=Holds)
-    """Holds of the write lock by any process: a hold lasts until a sample sees the lock free."""
+    """Holds of the write lock by any process, each until a sample sees the lock free."""
     processes: tuple[Process, ...] = ()
-    """Processes that held locks. The process that was seen most often with the write lock is first."""
+    """Processes that held locks, by samples with the write lock in descending order."""
     others: int = 0
-    """Number of processes that were seen and are not in `processes`, which has a limited length."""
+    """Number of processes that `processes`, which has a limited length, omits."""
     pins: tuple[Pin, ...] = ()
-    """Read transactions that prevented a reset of the WAL, the longest first."""
+    """Read transactions with an old snapshot, which prevents a reset of the WAL; the longest first."""
     waits: tuple[ReaderWait, ...] = ()
-    """Checkpoints that held the write lock while they waited for a reader, the most frequent first."""
+    """Checkpoints that waited for a reader with the write lock held, the most frequent first."""
     without_gap_s: float = 0.0
-    """Longest time in which every sample saw a reader of the WAL, in seconds."""
+    """Longest time without a sample free of WAL readers, in seconds."""
     page_bytes: int = 0
     """Size of a page of the WAL, in bytes; 0 if there was no WAL."""
     frames: int = 0
-    """Largest number of frames seen in the WAL."""
+    """Largest number of frames in the WAL."""
     frames_now: int = 0
     """Number of frames in the WAL at the last readable sample."""
     checkpointed: int = 0
-    """Number of the frames in `frames_now` that checkpoints had copied into the database file."""
+    """Number of frames in `frames_now` that checkpoints had copied into the database file."""
     wal_bytes: int = 0
     """Largest size of the WAL file, in bytes."""
     wal_bytes_now: int = 0
     """Size of the WAL file at the end, in bytes."""
     openers: int | None = None
-    """Largest number of processes that had the database open at the same time; null if the operating system
-    does not list open files."""
+    """Largest number of processes with the database open at one time; null if the system cannot list them."""
     hidden: int = 0
-    """Number of processes whose open files could not be read."""
+    """Number of processes whose open files cannot be read."""
     links: int = 0
     """Number of names (hard links) of the file; 0 if unknown."""
     is_mount: bool = False
-    """Whether the file itself is a mount point, such as a container's bind mount of one file."""
+    """Whether the file itself is a mount point, such as a bind mount in a container."""
     hot_journal: bool = False
-    """Whether a writer died in a transaction and left its rollback journal. The next program that opens the
-    database rolls the transaction back."""
+    """Whether a writer died in a transaction and left its rollback journal.
+
+    The next program that opens the database rolls the transaction back.
+    """
     held_too_long: int | None = None
-    """Index of the process that held the write lock for longer than `until_held_s`, or None."""
+    """Index of the process that held the write lock for longer than `until_held_s`, or null."""
     held_s: float = 0.0
-    """Time for which the process `held_too_long` held the write lock, in seconds. Long holds with gaps of up
-    to 0.1 s between them count as one hold."""
+    """Seconds for which process `held_too_long` held the write lock, across gaps of up to 0.1 s."""
     wal_full: bool = False
-    """Whether the watch ended because the WAL file had the size `until_wal_bytes`."""
+    """Whether the watch ended because the WAL file reached `until_wal_bytes`."""
     events: tuple[Event, ...] = ()
-    """First events of the database file, in order of time."""
+    """First changes of the database file, in order of time."""
     course: Course = Course()
-    """Sums of the samples over time, in steps."""
+    """Samples over time, added up in steps."""
     error: str | None = None
-    """Reason why the watch ended early; None if it was completed or interrupted."""
+    """Reason why the watch ended early; null if complete or interrupted."""

@@ -1,4 +1,4 @@
-"""Study of the command watch: samples of the locks until the time is over or a limit is reached."""
+"""Run of the command watch: samples of the locks until a time or size limit is reached."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 
-# Command lines of processes. They are read when a process is first seen, because the process may end soon.
+# Command lines of processes are read when a process is first seen, because it may end soon.
 
 
 MOST = 1000
-"""Maximum number of distinguished processes. The locks of further processes are counted together."""
+"""Maximum number of processes that are listed. Locks of further processes are counted together."""
 OTHERS = -1
-"""Common index of all processes beyond MOST."""
+"""Common index of all processes beyond the first MOST."""
 MOST_WORDS, LONGEST = 50, 300
 """Maximum number of words of a command line, and of characters of a word."""
 
 
 class _Entry(NamedTuple):
-    place: int
+    position: int
     process: psutil.Process | None
 
 
 class Names:
     """Processes in the order in which they were first seen.
 
-    The system may reuse the ID of an ended process, so `refresh` forgets the IDs of ended processes.
+    The system may reuse the ID of an ended process, so `refresh` forgets ended processes.
     """
 
     def __init__(self) -> None:
         self.found: list[Process] = []
         self.others = 0
-        """Number of processes beyond MOST."""
+        """Number of processes beyond the first MOST."""
         self._by_pid: dict[int, _Entry] = {}
         self._gone: set[int] = set()
 
-    def place(self, pid: int) -> int:
-        """Return the index of the process with this ID; OTHERS for each process beyond MOST."""
+    def position(self, pid: int) -> int:
+        """Return the index of a process in `found`; OTHERS for processes beyond the first MOST."""
         entry = self._by_pid.get(pid)
         if entry is None:
             entry = self._by_pid[pid] = self._add(pid)
-        return entry.place
+        return entry.position
 
     def _add(self, pid: int) -> _Entry:
         if len(self.found) >= MOST:
@@ -78,19 +78,19 @@ class Names:
         return _Entry(len(self.found) - 1, process)
 
     def refresh(self) -> None:
-        """Record the processes that have ended since the last call."""
-        for pid, (place, process) in list(self._by_pid.items()):
+        """Record which processes have ended since the last call."""
+        for pid, (position, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
-                self._gone.add(place)
+                self._gone.add(position)
                 del self._by_pid[pid]
 
-    def is_gone(self, place: int) -> bool:
-        """Return whether the process with this index had ended at the last call of `refresh`."""
-        return place in self._gone
+    def is_gone(self, position: int) -> bool:
+        """Return whether the process at index `position` had ended at the last call of `refresh`."""
+        return position in self._gone
 
 
 def described(process: psutil.Process) -> Process:
-    """Return the command line, user and start time of a process, as far as they can be read."""
+    """Return command line, user and start time of a process, empty where they cannot be read."""
     words: tuple[str, ...] = ()
     user = started = ""
     with suppress(psutil.Error):
@@ -103,7 +103,7 @@ def described(process: psutil.Process) -> Process:
 
 
 def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
-    """Return the SQLite libraries of a running process; empty if it cannot be examined."""
+    """Return the SQLite libraries of a running process; empty if they cannot be read."""
     try:
         builds = builds_of_process(pid)
     except UsageError:
@@ -113,26 +113,26 @@ def mapped_sqlite(pid: int) -> tuple[MappedSqlite, ...]:
     )
 
 
-# Processor time and written data of processes while they hold the write lock. They show whether a process
-# works during a long transaction, or waits for something else.
+# Processor time and written data of processes show whether a process works during a long hold of the write
+# lock, or waits for something else.
 
 
 USAGE_EVERY_S = 0.05
-"""Minimum seconds between two readings of a process. Each reading takes about 0.1 ms."""
+"""Minimum seconds between two readings of a process's usage. A reading takes about 0.1 ms."""
 
 
 class Usage(NamedTuple):
-    """Use of the machine by a process since its start."""
+    """Processor time and written data of a process since its start."""
 
     cpu_s: float
     written_bytes: int | None
-    """Bytes written to disks; None if they cannot be read."""
+    """Bytes written to disks; None if unknown."""
     status: str
-    """State at this moment, as in psutil: "sleeping", "running" or "disk-sleep", for example."""
+    """Present state as in psutil, such as "sleeping", "running" or "disk-sleep"."""
 
 
 def usage_of(pid: int) -> Usage | None:
-    """Return the use of the machine by a process; None if it has ended or cannot be read."""
+    """Return processor time and written data of a process; None if they cannot be read."""
     written = None
     with suppress(psutil.Error):
         process = psutil.Process(pid)
@@ -146,24 +146,23 @@ def usage_of(pid: int) -> Usage | None:
 
 
 class HoldUsages:
-    """Use of the machine by each process during its longest hold of the write lock."""
+    """Processor time and written data of each process during its longest hold of the write lock."""
 
     def __init__(self) -> None:
         self.longest: dict[int, HoldUsage] = {}
-        """Use during the longest hold, by index of the process."""
+        """Usage during the longest hold, by index of the process."""
         self._hold: tuple[int, int] | None = None
-        """Index of the process with the write lock, and the number of its hold; None if the lock is free."""
+        """(Index of the process with the write lock, number of its hold); None if the lock is free."""
         self._first: tuple[float, Usage] | None = None
-        """Time and use at the start of this hold; None if they could not be read."""
+        """(Time, usage) at the start of the present hold; None if unknown."""
         self._read_s = 0.0
         self._states = Counter[str]()
-        """Number of readings during this hold, by state of the process."""
+        """Number of readings during the present hold, by state of the process."""
 
     def add(self, at_s: float, hold: tuple[int, int] | None, pid: int) -> None:
-        """Add a sample at the time `at_s`.
+        """Add a sample taken at the time `at_s`.
 
-        `hold` has the index of the process `pid`, which has the lock, and the number of its hold; None if the
-        lock is free.
+        `hold` is (index of the process `pid`, number of its hold), or None if the write lock is free.
         """
         is_new = hold != self._hold
         self._hold = hold
@@ -178,15 +177,15 @@ class HoldUsages:
         self._states[usage.status] += 1
         self._keep(hold[0], at_s, usage)
 
-    def _keep(self, place: int, at_s: float, usage: Usage) -> None:
+    def _keep(self, position: int, at_s: float, usage: Usage) -> None:
         assert self._first is not None
         first_s, first = self._first
         seconds = at_s - first_s
-        if place in self.longest and seconds < self.longest[place].seconds:
+        if position in self.longest and seconds < self.longest[position].seconds:
             return
         is_known = usage.written_bytes is not None and first.written_bytes is not None
         written = (usage.written_bytes or 0) - (first.written_bytes or 0) if is_known else None
-        self.longest[place] = HoldUsage(
+        self.longest[position] = HoldUsage(
             seconds,
             usage.cpu_s - first.cpu_s,
             written,
@@ -196,25 +195,25 @@ class HoldUsages:
 
 
 MOST_EXAMINED = 12
-"""Maximum number of processes whose SQLite libraries are read: each process takes some ms."""
+"""Maximum number of processes whose SQLite libraries are read, which takes some ms each."""
 USUAL_S = 10.0
 """Default duration of a watch, in seconds."""
 STEP_S = 1.0
-"""Length of a step in seconds. After each step the result is shown and saved."""
+"""Time between updates of the displayed and saved result, in seconds."""
 FIRST_STEP_S = 0.2
-"""Length of the first step, in seconds.
+"""Time until the first update, in seconds.
 
-It is short, because a write to a deleted WAL is noticed only by comparing the states after two steps.
+It is short, because a write to a deleted WAL is noticed only by comparing the states of two updates.
 """
 CAUSE_S = 2.0
-"""Minimum duration of a watch that --until-wal ends, in seconds: the cause of the size needs samples."""
+"""Minimum seconds of a watch that --until-wal ends: the cause of the WAL's size needs samples."""
 LIST_S = 10.0
-"""Minimum seconds between listings of all read locks: on Linux a listing blocks all changes of file locks."""
+"""Minimum seconds between listings of all read locks, which block changes of file locks on Linux."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """Environment of a running watch: its empty report, the signals to stop, and the observer of the run."""
+    """Objects for a running watch: empty report, signals to stop, and observer (display)."""
 
     report: Report
     signals: StopSignals
@@ -222,7 +221,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Preparation of a watch. Unlike a measurement, a watch writes no files and measures no sync."""
+    """Preparation of a watch. Unlike a measurement, a watch writes no files."""
 
     kept_folder = None
     stayed = ()
@@ -232,7 +231,7 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield the environment of the watch. Signals to stop are caught during the with block."""
+        """Yield the objects for the watch. Signals to stop are caught during the with block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
@@ -242,13 +241,13 @@ class WatchOpening:
 
 
 class WatchStudy:
-    """Study of a watch: it takes samples, in steps of about a second."""
+    """Run of a watch: takes samples, and updates the result about once a second."""
 
     def __init__(self, path: Path, asked: Watching) -> None:
-        """Open the database file without SQLite. Raises UsageError and EnvironmentFailure, see LockedFile."""
+        """Open the database file without SQLite. Raises UsageError or EnvironmentFailure."""
         self._database, self._options = LockedFile(path), asked
         self._names = Names()
-        self._tally = WatchTally(self._names.place)
+        self._tally = WatchTally(self._names.position)
         self._blank = Watch(str(path), asked)
         self._sqlite: dict[int, tuple[MappedSqlite, ...]] = {}
         """SQLite libraries by process ID."""
@@ -262,11 +261,11 @@ class WatchStudy:
         processes = [
             replace(
                 process,
-                gone=names.is_gone(place),
+                gone=names.is_gone(position),
                 sqlite=self._sqlite.get(process.pid, ()),
-                usage=self._usages.longest.get(place),
+                usage=self._usages.longest.get(position),
             )
-            for place, process in enumerate(names.found)
+            for position, process in enumerate(names.found)
         ]
         return self._tally.watch(replace(self._blank, others=names.others), processes)
 
@@ -275,7 +274,7 @@ class WatchStudy:
         return replace(blank, results={"watch": self.watch})
 
     def steps(self, bench: WatchBench) -> Steps:
-        """Take samples until the end of the watch, and yield after each step of about a second."""
+        """Take samples until the end of the watch; yield about once a second."""
         with closing(self._database):
             try:
                 yield from self._take_samples(bench)
@@ -287,7 +286,7 @@ class WatchStudy:
                 self._examine_builds()
 
     def _examine_builds(self) -> None:
-        """Find the SQLite libraries of the processes with most locks. It is slow: call it after sampling."""
+        """Find the SQLite libraries of the main processes. This is slow, so call it after sampling."""
         for process in self.watch.processes[:MOST_EXAMINED]:
             if process.pid > 0 and not process.gone:
                 self._sqlite[process.pid] = mapped_sqlite(process.pid)
@@ -313,9 +312,10 @@ class WatchStudy:
                 return
 
     def _holder(self) -> tuple[tuple[int, int] | None, int]:
-        """Return the hold of the write lock, as in HoldUsages.add, and the ID of its process.
+        """Return ((index of the process with the write lock, number of its hold), process ID).
 
-        Return (None, 0) if the lock is free, or is held by a process beyond MOST or outside of this system.
+        Return (None, 0) if the lock is free, or its process is beyond the first MOST or outside of this
+        system.
         """
         hold = self._tally.hold
         pid = self._names.found[hold[0]].pid if hold and hold[0] != OTHERS else 0
@@ -333,13 +333,12 @@ class WatchStudy:
         return self._blank.held_too_long is not None
 
     def _examine_rest(self) -> None:
-        """Record what changes seldom, once per step: ended processes, sizes, file names, hot journal."""
+        """Record what changes seldom: ended processes, file sizes and names, a dead writer's journal."""
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():
-            # A writer creates and removes its journal while it holds the lock. So a journal without a lock
-            # was left by a writer that died. Look twice, because a writer may start or end between the two
-            # calls.
+            # A writer creates and removes its journal while it holds the lock, so a journal without a lock
+            # was left by a writer that died. Look twice: a writer may start or end between two calls.
             is_hot = not self._database.look().locks and self._database.has_journal()
         self._tally.add_files(self._database.wal_bytes(), is_hot)
         self._tally.add_names(*self._database.other_names())
@@ -348,7 +347,7 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch that the unparsed options `given` request. Raises UsageError if they are wrong."""
+    """Return the watch requested by unparsed options. Raises UsageError if they are invalid."""
     options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
     values = parse_options(options, given)
     if values["file"] is None:

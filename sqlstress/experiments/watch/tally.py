@@ -1,8 +1,9 @@
 """Computation of a watch's result from its samples.
 
-A place is an index in the list of processes. A hold is a time during which every sample saw a process with a
-lock. A read mark is the last frame of the WAL that a reader sees. The wal-index has several slots, each with
-a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting again.
+A position is an index in the list of processes. A hold is a time during which every sample saw a process with
+a lock. A read mark is the last frame of the WAL that a reader sees; the wal-index has several slots, each
+with a read mark and a read lock. A pin is a reader with an old snapshot, which keeps the WAL from starting
+again.
 """
 
 from __future__ import annotations
@@ -41,13 +42,10 @@ from sqlstress.targets.sqlite.open_files import SAME, Opener, Openers
 from sqlstress.targets.sqlite.walindex import WalIndex
 
 PINNED_S = 1.0
-"""Duration, in seconds, from which on a reader with an old snapshot counts as pinning the WAL."""
+"""Minimum age of an old snapshot, in seconds, to report its reader."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
-"""Longest sleep of a waiting writer between two attempts to get the write lock, in seconds.
-
-The writer can miss a gap between two long holds if the gap is no longer than this sleep.
-"""
+"""Longest sleep of a waiting writer, in seconds. The writer may miss shorter gaps between holds."""
 FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
@@ -56,7 +54,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Read mark that is older than the end of the WAL, and the readers that were seen with its lock."""
+    """Old snapshot of the WAL (a read mark before the last frame), with its readers."""
 
     since_s: float
     last_s: float
@@ -71,32 +69,32 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by a process, with short gaps that waiting writers can miss."""
+    """Long holds of the write lock by one process, with gaps that waiting writers can miss."""
 
-    place: int | None = None
+    position: int | None = None
     since_s: float = 0.0
     last_s: float = 0.0
     is_held: bool = False
     _hold: int = 0
     _hold_since_s: float = 0.0
 
-    def add(self, sample: TimedSample, place: int, hold: int) -> None:
-        """Add a sample in which process `place` held the lock. `hold` is the number of this hold."""
+    def add(self, sample: TimedSample, position: int, hold: int) -> None:
+        """Add a sample in which process `position` holds the lock; `hold` counts the process's holds."""
         now_s = sample.answered_s
-        if place != self.place:
+        if position != self.position:
             self._hold_since_s = self.since_s = now_s
         elif hold != self._hold:
             is_long = self.last_s - self._hold_since_s >= JOINED_S
             if not (is_long and now_s - self.last_s <= JOINED_S):
                 self.since_s = now_s
             self._hold_since_s = now_s
-        self.place, self._hold, self.is_held = place, hold, True
+        self.position, self._hold, self.is_held = position, hold, True
         self.last_s = max(sample.asked_s, self._hold_since_s)
 
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a Watch that samples change, with the same names as in Watch."""
+    """Fields of a `Watch` result that samples change, by the field's name there."""
 
     samples: int = 0
     open_samples: int = 0
@@ -124,7 +122,7 @@ class _Step:
     checkpointed: int = 0
 
     def and_next(self, other: _Step) -> _Step:
-        """Return the sum of this step and the following step `other`."""
+        """Return the sum of this time step and the next step, `other`."""
         return _Step(
             self.samples + other.samples,
             self.held + other.held,
@@ -134,21 +132,21 @@ class _Step:
 
 
 class WatchTally:
-    """Result of a watch so far, updated by each sample."""
+    """Result of a watch so far."""
 
-    def __init__(self, place_of: Callable[[int], int]) -> None:
-        """`place_of` returns the place of the process with an ID."""
-        self._place_of = place_of
+    def __init__(self, position_of: Callable[[int], int]) -> None:
+        """`position_of` returns the index of a process from its process ID."""
+        self._position_of = position_of
         self._before_s = self._at_s = 0.0
         self._runs: dict[tuple[int, str], HoldTracker] = {}
-        """Holds by process (its index) and name of the lock."""
+        """Holds by (index of the process, name of the lock)."""
         self._any_process = HoldTracker()
         """Holds of the write lock by any process."""
         self._chain = HoldChain()
         self._any_reader = HoldTracker()
         """Times during which every sample saw a reader of the WAL."""
         self._waits: Counter[tuple[int, int]] = Counter()
-        """Number of samples in which a checkpoint waited with the write lock, by places (holder, reader)."""
+        """Number of samples in which a checkpoint waited, by indices (holder of the write lock, reader)."""
         self._held: set[tuple[int, str]] = set()
         self._pinned: dict[tuple[int, int, int], _PinnedMark] = {}
         self._pins: list[Pin] = []
@@ -157,36 +155,38 @@ class WatchTally:
         self._reading: Counter[int] = Counter()
         self._events: list[Event] = []
         self._other_wals: dict[int, tuple[Opener, Opener]] = {}
-        """First and last state of each process that uses another WAL, by index of the process."""
+        """First and last state of each process that uses a different WAL, by index of the process."""
         self._totals = _Totals()
         self.last: LockSample | None = None
-        """Locks and state of the file at the last sample; None before the first sample."""
+        """Locks and file state at the last sample; None before the first sample."""
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """Place of the process with the write lock, and its seconds with the lock; None if the lock is free.
+        """(Index of the process with the write lock, seconds of its hold); None if the lock is free.
 
         The seconds include short gaps between long holds.
         """
         chain = self._chain
         return (
-            (chain.place, chain.last_s - chain.since_s) if chain.is_held and chain.place is not None else None
+            (chain.position, chain.last_s - chain.since_s)
+            if chain.is_held and chain.position is not None
+            else None
         )
 
     @property
     def hold(self) -> tuple[int, int] | None:
-        """Place of the process with the write lock, and the number of its hold; None if the lock is free."""
-        writers = [place for place, name in self._held if name == WRITE]
+        """(Index of the process with the write lock, number of its hold); None if the lock is free."""
+        writers = [position for position, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
     @property
     def seconds(self) -> float:
-        """Time of the last sample, in seconds of the watch."""
+        """Time of the last sample, in seconds since the start of the watch."""
         return self._at_s
 
     @property
     def wal_bytes(self) -> int:
-        """Size of the WAL file when it was last examined, in bytes."""
+        """Size of the WAL file in bytes, at the last check."""
         return self._totals.wal_bytes_now
 
     def add(self, sample: TimedSample) -> None:
@@ -199,7 +199,7 @@ class WatchTally:
         totals.longest_gap_s = max(totals.longest_gap_s, at_s - self._before_s)
         totals.journal = _JOURNALS.get(look.state, totals.journal)
         self._compare_with_last(at_s, look)
-        held = {(self._place_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
+        held = {(self._position_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
         for owner in self._held - held:
             self._runs[owner].free(sample)
         for key in held:
@@ -212,14 +212,14 @@ class WatchTally:
         else:
             self._any_process.free(sample)
             self._chain.is_held = False
-        self._reading.update({self._place_of(lock.pid) for lock in look.locks if lock.name == READ})
+        self._reading.update({self._position_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
             self._add_index(sample, look.wal)
         self._add_step(at_s, look, writers)
         self.last = look
 
     def _compare_with_last(self, at_s: float, look: LockSample) -> None:
-        """Record the changes since the last sample: deletion or replacement of the file, journal, commits."""
+        """Record changes since the last sample: database file, kind of journal, number of commits."""
         last = self.last
         if last is None:
             return
@@ -240,7 +240,7 @@ class WatchTally:
             self._events.append(event)
 
     def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
-        """Add the numbers of frames in the wal-index, and the readers with an old snapshot."""
+        """Add a sample of the wal-index: frames, and readers with an old snapshot."""
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
@@ -260,13 +260,13 @@ class WatchTally:
             )
             pinned.last_s = max(sample.asked_s, pinned.last_s)
             pinned.grew = max(pinned.grew, index.frames - pinned.frame)
-            pinned.who[self._place_of(lock.pid)] = None
+            pinned.who[self._position_of(lock.pid)] = None
             now[key] = pinned
         self._keep_pins(pinned for key, pinned in self._pinned.items() if key not in now)
         self._pinned = now
 
     def _add_waits(self, look: LockSample, index: WalIndex) -> None:
-        """Add the readers for which a checkpoint waits with the write lock."""
+        """Add the readers for which a checkpoint waits while it holds the write lock."""
         pids = {lock.name: lock.pid for lock in look.locks if lock.name != READ}
         holder = pids.get(WRITE)
         if holder is None or pids.get(CHECKPOINT) != holder:
@@ -277,7 +277,7 @@ class WatchTally:
             for lock in look.locks
             if lock.name == READ and (is_behind(lock, index) or (is_copied and lock.slot))
         }
-        self._waits.update((self._place_of(holder), self._place_of(pid)) for pid in readers - {holder})
+        self._waits.update((self._position_of(holder), self._position_of(pid)) for pid in readers - {holder})
 
     def _keep_pins(self, ended: Iterable[_PinnedMark]) -> None:
         self._pins += [pinned.result(inf) for pinned in ended if pinned.last_s > pinned.since_s]
@@ -301,51 +301,51 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether a reader has kept an old snapshot for PINNED_S, so that all readers should be listed."""
+        """Whether an old snapshot is at least PINNED_S old, so that all readers should be listed."""
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
-        """Add all current holders of read locks. (`add`, for a sample, gets only one holder of each lock.)"""
+        """Add all present holders of read locks; a sample contains only one holder of each lock."""
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
-                slots[lock.slot].who.setdefault(self._place_of(lock.pid))
+                slots[lock.slot].who.setdefault(self._position_of(lock.pid))
 
     def add_files(self, wal_bytes: int, hot_journal: bool) -> None:
-        """Add the current size of the WAL in bytes, and whether a dead writer has left its journal."""
+        """Add the current size of the WAL, and whether a dead writer has left its journal."""
         self._totals.wal_bytes = max(self._totals.wal_bytes, wal_bytes)
         self._totals.wal_bytes_now = wal_bytes
         self._totals.hot_journal = hot_journal
 
     def add_names(self, links: int, is_mount: bool) -> None:
-        """Add the number of hard links of the database file, and whether the file is a mount point."""
+        """Add the number of hard links of the file, and whether the file is a mount point."""
         self._totals.links, self._totals.is_mount = max(self._totals.links, links), is_mount
 
     def add_openers(self, openers: Openers) -> None:
-        """Add a list of the processes that have the database file open now."""
+        """Add the processes that have the database file open now."""
         totals = self._totals
         totals.openers = max(totals.openers or 0, len(openers.seen))
         totals.hidden = max(totals.hidden, openers.hidden)
         for opener in openers.seen:
-            if opener.wal != SAME and (place := self._place_of(opener.pid)) >= 0:
-                first, _ = self._other_wals.setdefault(place, (opener, opener))
-                self._other_wals[place] = first, opener
+            if opener.wal != SAME and (position := self._position_of(opener.pid)) >= 0:
+                first, _ = self._other_wals.setdefault(position, (opener, opener))
+                self._other_wals[position] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank` with the result of the samples so far. The keys here are indexes in `processes`."""
+        """Return `blank` with the result so far. `processes` are listed by their index in the samples."""
         locks: dict[int, dict[str, Holds]] = {}
-        for (place, name), runs in self._runs.items():
-            if place >= 0:
-                locks.setdefault(place, {})[name] = Holds(*runs.figures)
-        for place, count in self._reading.items():
-            locks.setdefault(place, {})[READ] = Holds(count)
-        # Sort the processes by samples with the write lock, and adapt all fields that are indexes.
+        for (position, name), runs in self._runs.items():
+            if position >= 0:
+                locks.setdefault(position, {})[name] = Holds(*runs.figures)
+        for position, count in self._reading.items():
+            locks.setdefault(position, {})[READ] = Holds(count)
+        # Sort the processes by samples with the write lock, and convert all indices accordingly.
         described = [
-            replace(item, locks=locks.get(place, {}), **self._other_wal(place))
-            for place, item in enumerate(processes)
+            replace(item, locks=locks.get(position, {}), **self._other_wal(position))
+            for position, item in enumerate(processes)
         ]
-        order = sorted(range(len(described)), key=lambda place: _weight(described[place]))
-        places = {place: new for new, place in enumerate(order)}
+        order = sorted(range(len(described)), key=lambda position: _weight(described[position]))
+        positions = {position: new for new, position in enumerate(order)}
         last_s = self._at_s
         pins = [
             *self._pins,
@@ -356,36 +356,41 @@ class WatchTally:
             **asdict(self._totals),
             seconds=last_s,
             write=Holds(*self._any_process.figures),
-            processes=tuple(described[place] for place in order),
+            processes=tuple(described[position] for position in order),
             pins=tuple(
-                replace(pin, processes=tuple(places[place] for place in pin.processes if place in places))
+                replace(
+                    pin,
+                    processes=tuple(
+                        positions[position] for position in pin.processes if position in positions
+                    ),
+                )
                 for pin in sorted(pins, key=lambda pin: -pin.seconds)[:MOST_PINS]
             ),
             waits=tuple(
-                ReaderWait(places[holder], places[reader], samples)
+                ReaderWait(positions[holder], positions[reader], samples)
                 for (holder, reader), samples in self._waits.most_common(MOST_PINS)
-                if holder in places and reader in places
+                if holder in positions and reader in positions
             ),
             without_gap_s=self._any_reader.longest_s,
-            held_too_long=places.get(blank.held_too_long) if blank.held_too_long is not None else None,
+            held_too_long=positions.get(blank.held_too_long) if blank.held_too_long is not None else None,
             events=tuple(self._events),
-            course=self._course(places),
+            course=self._course(positions),
         )
 
-    def _other_wal(self, place: int) -> dict[str, Any]:
-        """Return the fields `wal`, `name` and `writes` of a Process; empty for a user of the watched WAL."""
-        if place not in self._other_wals:
+    def _other_wal(self, position: int) -> dict[str, Any]:
+        """Return the fields of a Process that uses a different WAL; empty for the watched WAL."""
+        if position not in self._other_wals:
             return {}
-        first, last = self._other_wals[place]
+        first, last = self._other_wals[position]
         writes = (first.wal_bytes, first.written_ns) != (last.wal_bytes, last.written_ns)
         return {"wal": last.wal, "name": last.name, "writes": writes}
 
-    def _course(self, new_places: dict[int, int]) -> Course:
+    def _course(self, new_positions: dict[int, int]) -> Course:
         total: Counter[int] = Counter()
         for step in self._steps:
             total.update(step.held)
-        lines = [place for place, _ in total.most_common(MOST_LINES) if place in new_places]
-        held = {str(new_places[line]): tuple(step.held[line] for step in self._steps) for line in lines}
+        lines = [position for position, _ in total.most_common(MOST_LINES) if position in new_positions]
+        held = {str(new_positions[line]): tuple(step.held[line] for step in self._steps) for line in lines}
         rest = tuple(step.held.total() - sum(step.held[line] for line in lines) for step in self._steps)
         return Course(
             self._step_s,
@@ -397,14 +402,14 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the last frame that a reader can see; 0 for the first slot, whose readers see no frame."""
+    """Return the last frame that a reader sees; 0 for the first slot, whose readers see no frame."""
     return index.marks[lock.slot] if lock.slot else 0
 
 
 def is_behind(lock: Lock, index: WalIndex) -> bool:
-    """Return whether frames were committed after a reader began. No checkpoint can copy such frames.
+    """Return whether a reader has an old snapshot, so that checkpoints cannot copy newer frames.
 
-    A new reader takes the newest read mark. So a reader with an older mark began earlier.
+    New readers take the newest read mark, so a reader with an older mark began earlier.
     """
     return mark_of(lock, index) < index.frames and (lock.slot > 0 or index.checkpointed < index.frames)
 

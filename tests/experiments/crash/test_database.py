@@ -113,7 +113,7 @@ def test_death_at_any_step_undoes_one_transaction_and_keeps_the_others(
         told = {1: AcknowledgedRecords(count, count + 1)}
         assert dead.judge(examined, told).status == "ok"
         assert dead.settle(examined, told) == 0
-        assert dead.told == {1: AcknowledgedRecords(count, count)}
+        assert dead.earlier_bounds == {1: AcknowledgedRecords(count, count)}
         dead.release()
 
 
@@ -124,7 +124,7 @@ def test_committed_but_unacknowledged_transaction_is_counted(tmp_path: Path) -> 
     examined = database.examine()
     assert database.judge(examined, {1: AcknowledgedRecords(2, 3)}).status == "ok"
     assert database.settle(examined, {1: AcknowledgedRecords(2, 3)}) == 1
-    assert database.told == {1: AcknowledgedRecords(3, 3)}
+    assert database.earlier_bounds == {1: AcknowledgedRecords(3, 3)}
     database.release()
 
 
