@@ -212,7 +212,7 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: a stream, or a file's folder and the existing file."""
+    """Return the paths that must be writable: the folder, and the file if it exists; a device alone."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed

@@ -37,7 +37,7 @@ class Progress:
 
 
 class Observer:
-    """Receiver of a study's events; ignores them. Methods must be quick and never raise."""
+    """Base class of receivers of a study's events. Overridden methods must be quick and never raise."""
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""

@@ -54,7 +54,7 @@ class MachineFacts:
     host: Host
     file_system: FileSystem
     builds: tuple[SqliteBuild, ...]
-    """SQLite libraries in use; empty if all drivers store no data."""
+    """SQLite libraries in use; empty for a dry run, which has no database."""
     sync: SyncCost
     settings: tuple[Settings, ...]
     """Settings of each planned case."""

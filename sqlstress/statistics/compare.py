@@ -339,7 +339,7 @@ def _orders(m: int, n: int) -> tuple[int, ...]:
     """
     if not m or not n:
         return (1,)
-    # The largest value is one of the m values, and exceeds all n values, or it is one of the n values.
+    # If one of the m values is the largest, it exceeds all n values; else one of the n values is the largest.
     above, below = (0,) * n + _orders(m - 1, n), _orders(m, n - 1)
     return tuple(a + b for a, b in zip_longest(above, below, fillvalue=0))
 

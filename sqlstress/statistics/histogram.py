@@ -36,7 +36,7 @@ def is_bin(index: int) -> bool:
 
 
 def bin_floor(index: int) -> float:
-    """Return the lower end of a bin, in ns. By rounding, it may exceed a latency by 1 part in 2**24."""
+    """Return the lower end of a bin, in ns. A rounded latency may be smaller by 1 part in 2**24."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 

@@ -1,8 +1,8 @@
 """Search for the highest rate (operations per second) that keeps a latency promise.
 
 A window is a measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the
-latency. The limit is the rate at which half of the windows keep the promise. The functions depend only on the
-windows so far, so that tests can simulate machines.
+latency. The limit is the highest rate at which at least half of the windows keep that promise. The
+functions depend only on the windows so far, so that tests can simulate machines.
 """
 
 from __future__ import annotations

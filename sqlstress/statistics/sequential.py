@@ -36,7 +36,7 @@ LOOK_GROWTH = 1.4
 _MIN_LAST_GROWTH = 1.2
 """Minimum factor between the numbers of pairs at the last two interim tests."""
 _STEPS = 20
-"""Number of computed interim tests, some of which exceed the maximum number of pairs."""
+"""Number of steps of LOOK_GROWTH. Tests after more pairs than the maximum are left out."""
 
 
 class InterimLook(NamedTuple):
@@ -79,7 +79,7 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
 
 
 Bounds = tuple[float, float] | None
-"""Worst and best possible value of a difference; None if there are too few pairs."""
+"""Lower and upper bound of a difference, by its confidence interval; None for too few pairs."""
 
 
 def rules_out_drop(ends: Bounds, allowed: float) -> bool:

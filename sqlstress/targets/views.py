@@ -126,7 +126,7 @@ class LogObserver(Protocol):
     """Observer of a write-ahead log during a load, in the parent."""
 
     def look(self) -> None:
-        """Take a sample."""
+        """Take a sample of the log, such as the WAL."""
 
     def end(self) -> None:
         """Close the files that cannot stay open after the load. Call it when the load has ended."""

@@ -121,9 +121,9 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield cases of the command, then of an empty command, by processes, target and rate.
+        """Yield a case of the command, then of an empty command, for each number of processes, target and rate.
 
-        Raises UsageError.
+        Raises UsageError for an invalid request.
         """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:

@@ -1,4 +1,4 @@
-"""Search in a command's text for the path of the original --database, and for disabled locks."""
+"""Search in a command's text for the file given by --database, and for options that disable locks."""
 
 from __future__ import annotations
 

@@ -234,9 +234,9 @@ class LockSigns:
             self._writers[pid] = self._writers.get(pid, False) or has_lock
 
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
-        """Return whether a process locks the database, or closed the file `path` during the check.
+        """Return whether a process has a lock on the database; True if it closes the file `path` meanwhile.
 
-        `number` is the descriptor of the file `path`.
+        `descriptors` are those of the database file. `number` is the descriptor of `path`.
         """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
@@ -346,7 +346,7 @@ class Copiers:
         return Path(f"{self._database}-journal").exists()
 
     def observations(self) -> list[PlainObservation]:
-        """Return the number of processes by kind (COPIED or MOVED) and program."""
+        """Return an observation per kind (COPIED, MOVED) and program, with the number of its processes."""
         kinds = Counter((kind, program) for _, kind, program in self._seen)
         return [
             (TOUCHED, kind, count, "", {"program": program, "at": ""})

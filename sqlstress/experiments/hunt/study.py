@@ -30,7 +30,7 @@ from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 AGAIN, MOST_AGAIN = 5, 15
 """Number of repetitions of a failed round, and maximum number if no repetition fails."""
 MOST_TRIES = 8
-"""Maximum number of runs of a smaller variant."""
+"""Maximum number of runs of a smaller variant of a failing run."""
 ENOUGH = 2
 """Number of failures after which a smaller variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
@@ -186,9 +186,9 @@ _PAUSE_OPTIONS = ("pause-at", "pause", "longest-pause")
 
 
 def study_of(given: Mapping[str, Any], read: ReadWords) -> StudyRequest:
-    """Return the hunt requested by unparsed options. Raises UsageError if they are invalid.
+    """Return the hunt that unparsed options request. Raises UsageError for invalid options.
 
-    The option `load` has the command for the user's work, as words, which `read` parses.
+    The option `load` has the words of the user's command, such as ["app", "bank.py"]; `read` parses them.
     """
     hunt_options = {name: value for name, value in given.items() if name != "load"}
     if not (load := given.get("load")):
@@ -256,7 +256,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a hunt's command with the user's work, without the number of processes."""
+    """Yield the words of `sqlstress hunt COMMAND`, without --concurrency, which each run chooses."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):

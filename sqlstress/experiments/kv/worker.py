@@ -341,7 +341,7 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of a key's pair in the bucket; of another pair if the key has no partner."""
+        """Return the number of a key's pair in the bucket; the last key of an odd bucket takes any pair."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 

@@ -84,7 +84,7 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
 )
 """Names of SQLite's locks. In rollback mode, write is the RESERVED lock and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""Kinds of a WAL other than the watched one: deleted, or named after another path of the file."""
+"""Kinds of a process's WAL: deleted, or that of another name (a hard link) of the database file."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """Kinds of events: the database file was deleted or replaced, or its kind of journal changed."""
 
@@ -286,7 +286,7 @@ class Watch:
     wal_full: bool = False
     """Whether the watch ended because the WAL file reached `until_wal_bytes`."""
     events: tuple[Event, ...] = ()
-    """First changes of the database file, in order of time."""
+    """Changes of the database file (deleted, replaced, ...), in order of time; only the first are kept."""
     course: Course = Course()
     """Samples over time, added up in steps."""
     error: str | None = None

@@ -74,7 +74,7 @@ _LACKING = ("08", "53", "57", "58")
 
 
 def error_text(error: BaseException) -> str | None:
-    """Return an error's message with the server's code; None for other errors."""
+    """Return the message and code of an error of the server; None if psycopg itself raised it."""
     if not hasattr(error, "sqlstate"):
         return None
     return f"{f'SQLSTATE {error.sqlstate}' if error.sqlstate else 'PostgreSQL'}: {_message(error)}"

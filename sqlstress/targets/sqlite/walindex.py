@@ -57,7 +57,7 @@ class WalIndex(NamedTuple):
 def read(database: Path) -> WalIndex | None:
     """Return the state of the WAL; None if the wal-index is missing, or keeps changing.
 
-    Closes the wal-index, so call it only in a process without a connection to the database.
+    Call it only in a process without a connection to the database: closing -shm drops the POSIX locks.
     """
     try:
         with closing(OpenIndex(database)) as index:
