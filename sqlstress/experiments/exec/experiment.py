@@ -121,7 +121,7 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield a case of the command, then of an empty command, for each number of processes, target and rate.
+        """Yield a case of the command, then of an empty command, per number of processes, target and rate.
 
         Raises UsageError for an invalid request.
         """

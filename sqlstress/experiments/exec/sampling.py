@@ -234,7 +234,7 @@ class LockSigns:
             self._writers[pid] = self._writers.get(pid, False) or has_lock
 
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
-        """Return whether a process has a lock on the database; True if it closes the file `path` meanwhile.
+        """Return whether a process has a lock on the database, or has just closed the file `path`.
 
         `descriptors` are those of the database file. `number` is the descriptor of `path`.
         """
