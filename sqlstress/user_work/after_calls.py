@@ -41,7 +41,7 @@ LONG_OPEN_S = 0.2
 CONNECT = "@connect"
 """Name reported instead of a function if the open transaction began before the first call."""
 TASKS, CLOSED = "tasks", "closed"
-"""Traits of LEFT_OPEN: "yes" if asyncio tasks ran the transaction; if the connection was closed in it."""
+"""Traits of LEFT_OPEN: whether asyncio tasks ran the transaction; whether a close ended it."""
 
 
 class OpenTransactions:

@@ -72,7 +72,7 @@ from sqlstress.user_work.source import PlainObservation
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the values of PRAGMA synchronous."""
 MIN_UNCLOSED = 10
-"""Minimum number of calls of a thread that opened connections and left them open, for a report.
+"""Minimum number of calls that left a connection open, per file and thread, for a finding.
 
 A pool of fixed size opens its connections in few calls.
 """
@@ -258,7 +258,7 @@ class FailedStatements:
         return self.lines.text((origin, number))
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of a connection's last statement, with its SQLite result code and duration."""
+        """Record the failure of a connection's last statement, with SQLite's result code and the duration."""
         *earlier, (sql, was_open, *_) = history.steps
         line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
         kind = Kind(code, short_sql(sql), self.line_text(line))

@@ -9,7 +9,7 @@ from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.sqlite_codes import ERROR, TRANSACTION_ERROR, name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Shares of the busy timeout that separate failures at once from failures after the whole timeout."""
+"""Shares of the busy timeout: less than the first is a failure at once, from the second on a time-out."""
 SHORT_MS = 100
 """Busy timeout in ms below which the short timeout itself is the cause of a failure."""
 HANDLER_MS = 50
@@ -20,7 +20,7 @@ SQLite reports a timeout of 0 for a connection with the program's own busy handl
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts of a failed statement, as input for the search for its cause.
+    """Return the facts of a failed statement in the form that identifies the cause.
 
     `traits` are the facts as text. `waited_ms` is the duration of the failed statement, and `timeout_ms` the
     busy timeout; None if unknown.
@@ -60,7 +60,7 @@ def code_of(code: int, message: str) -> int:
 
 
 def explain(sql: str, message: str, traits: Mapping[str, str]) -> str:
-    """Return a sentence on a failed statement, with cause and cure if the facts leave only one cause."""
+    """Return a sentence on a failed statement, with cause and cure if the cause is certain."""
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     code, at = code_of(int(traits["code"]), message), traits["at"]
     cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause

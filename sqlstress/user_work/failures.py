@@ -54,7 +54,7 @@ Caller = Line | Instruction
 """Position in Python code that calls sqlite3 or apsw."""
 UNKNOWN_CALLER: Line = ("", 0)
 Step = tuple[str, bool, Caller | None]
-"""Statement of a connection: SQL, whether a transaction was open before, and position of its call.
+"""Statement of a connection: SQL, whether a transaction was already open, and calling position.
 
 The position is None unless the statement began a transaction.
 """
@@ -65,7 +65,7 @@ _S = TypeVar("_S", bound=Step | TimedStep)
 
 
 class Kind(NamedTuple):
-    """Facts that all failures of one kind have in common."""
+    """Facts by which failures of statements are grouped."""
 
     code: int
     """Extended result code of SQLite."""
@@ -105,7 +105,7 @@ class FailureFacts(NamedTuple):
     repeated: str = ""
     """"yes" if the statement had already failed in this transaction because of a lock; else empty."""
     lock_order: str = ""
-    """Files that the transaction locked, in order, then the file that it waited for; comma-separated.
+    """Files that the transaction locked, in order, then the file with the awaited lock; comma-separated.
 
     Empty if the connection has a single file, or its transaction held no lock.
     """
@@ -290,7 +290,7 @@ def transaction_steps(steps: Sequence[_S]) -> list[_S]:
 
 
 def takes_write_lock(sql: str) -> bool:
-    """Return whether a statement takes the write lock, unless its transaction already has the lock."""
+    """Return whether a statement takes the write lock, if its transaction does not have the lock yet."""
     kind = statement_kind(sql)
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 
@@ -313,11 +313,11 @@ def is_busy(rows: Any) -> bool:
 def transaction_of(
     steps: Iterable[Step | TimedStep], refused: Container[int] = ()
 ) -> tuple[str, str, Caller | None]:
-    """Return the state of a connection's last transaction, its first words, and the caller that began it.
+    """Return the state of a connection's last transaction, its first words, and who called for it.
 
     `steps` are the connection's last statements; `refused` has the `id()` of each step that got no lock. The
-    state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The caller
-    is the position in Python code that ran the first statement.
+    state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
+    item is the position in Python code that ran the first statement.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

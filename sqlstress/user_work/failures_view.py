@@ -76,7 +76,7 @@ _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement")
 
 
 class Failure(NamedTuple):
-    """Failures of a statement with one result code and line, summed over trials and workers."""
+    """Failures of one statement with one result code, summed over trials and workers."""
 
     code: int
     sql: str
@@ -93,7 +93,10 @@ class Failure(NamedTuple):
     """Numbers of calls that met the failure and returned, without and with a later commit."""
     timeout_ms: int | None
     held_since: str
-    """Statement that began the transaction with the write lock, if this process holds it; else empty."""
+    """Statement that began the transaction with the write lock; empty if unknown.
+
+    Known if an idle connection of the failing process held the lock.
+    """
     reader: str = ""
     """Open query of the process, for which COMMIT waited; empty if no query was open."""
     scan: str = ""
@@ -273,7 +276,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
-    """Return the number of calls that gave up after SQLITE_BUSY, and whether all calls repeated their work.
+    """Return the number of calls that gave up after SQLITE_BUSY, and whether all repeated their work.
 
     `raised` has the errors with which calls ended.
     """
@@ -285,7 +288,10 @@ def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[s
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
-    """Return whether the user's code caught all violations of a constraint. `raised` has uncaught errors."""
+    """Return whether the user's code caught every violation of a constraint.
+
+    `raised` has the errors with which calls ended.
+    """
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
@@ -353,7 +359,7 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return names of SQLite errors that follow from unclosed connections, a moved database or lost locks.
+    """Return the SQLite errors that follow from unclosed connections, a moved database or lost locks.
 
     The findings on these causes name the errors.
     """
@@ -362,9 +368,9 @@ def _consequences(group: Group) -> set[str]:
 
 
 def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the names of the SQLite errors caused by a database that was moved, or closed by other code.
+    """Return the SQLite errors that follow from a moved database (MOVED) or from lost locks (CLOSED).
 
-    `kind` is MOVED or CLOSED. Empty if the report has no such observation.
+    Empty if the report has no such observation.
     """
     if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
         return []
@@ -499,7 +505,7 @@ def unclosed_findings(group: Group) -> Iterator[Finding]:
 
 
 def memory_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each in-memory database, because it is private to its process."""
+    """Yield a finding for each in-memory database, which only its process can see."""
     kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
     for name_given, at in [*kinds][:MAX_CAUSES]:
         yield Finding(

@@ -137,7 +137,7 @@ class LostLocks:
         return self._statements.open_libraries(self._file.name)
 
     def _note_libraries(self) -> None:
-        """Record it if two SQLite libraries have the database open.
+        """Record that two SQLite libraries have the database open, if they do.
 
         Unless apsw includes SQLite ("amalgamation"), it may use the library of sqlite3.
         """

@@ -27,7 +27,7 @@ _LENGTH_BYTES = 4
 
 
 class Notes(list[list[Any]]):
-    """Notes of a trial, one list per process: first that of the setup, then those of the workers."""
+    """Notes of a trial, one list per process: first the setup, then the workers."""
 
     def of(self, kind: Any) -> list[Any]:
         """Return the values of all notes taken by `note(kind, value)`; None for each `note(kind)`."""
@@ -49,7 +49,7 @@ def _rest(value: Any, kind: Any) -> tuple[Any, ...] | None:
 
 
 def folder_of(where: Path) -> Path:
-    """Return the folder with a trial's notes. `where` is the folder of its database."""
+    """Return the folder with a trial's notes. `where` is the folder of the trial's database."""
     # Absolute, because the user's code may change the working directory.
     return ((where.parent if where.name == TRIAL_FOLDER else where) / NOTES_FOLDER).absolute()
 
@@ -157,7 +157,7 @@ _trial_folders: list[Path] = []
 
 
 def remember_in(where: Path) -> None:
-    """Set the trial for which `first` stores values. `where` is the folder of its database."""
+    """Set the trial for which `first` stores values. `where` is the folder of the trial's database."""
     _trial_folders[:] = [folder_of(where)]
 
 

@@ -96,7 +96,7 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """Check of the data by the user: a query that must return no rows, or a function that must not raise."""
+    """Check by the user: a query that must return no rows, or a function that must not raise."""
 
     name: str
     """Name of the check."""

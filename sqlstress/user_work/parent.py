@@ -61,7 +61,7 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: first that of the lock watch, if it runs; then that of the subclass."""
+        """Shared memory: first for the lock watch (--where), if on; then for the subclass."""
         if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
 
@@ -91,7 +91,7 @@ class UserWork(ProvenWork):
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial after the creation of the database. Subclasses override it."""
+        """Prepare the trial further, after the database was created; for subclasses."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
         """Return the results of the experiment's own checks."""
@@ -173,7 +173,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the rehearsal's results (possible races). It runs once per case; each trial reports them."""
+        """Return the possible races that the rehearsal found; it runs once per case, for all trials."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key

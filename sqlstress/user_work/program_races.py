@@ -237,7 +237,7 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield the possible races that several calls of one transaction show. `calls` is in order of time."""
+    """Yield the possible races that several calls of one transaction show; `calls` is in order."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 
@@ -268,9 +268,9 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield transactions that take the write lock and only read, in each call and by their source."""
+    """Yield transactions that take the write lock but, in each call and by their source, only read."""
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """BEGIN and first query of each transaction, by line of the BEGIN; None if it did not only read."""
+    """BEGIN and first query of each transaction, by line of the BEGIN; None if the transaction wrote."""
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]

@@ -89,7 +89,7 @@ def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
 
 
 class OwnRows(NamedTuple):
-    """Rows that only one process of the rehearsal writes."""
+    """Rows that only this process of the rehearsal writes."""
 
     pid: int
     keys: frozenset[tuple[str, KeyValue]]
@@ -206,7 +206,7 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
 
 
 def is_safe(write: Write) -> bool:
-    """Return whether the SQL of a write checks the state that it expects, as in compare-and-set."""
+    """Return whether a write's SQL itself checks the expected state, as in compare-and-set."""
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:

@@ -56,7 +56,7 @@ MIN_ROUNDS = 10
 ALL_S = 5.0
 """Time limit for all calls of a rehearsal, in seconds, without the start of its process."""
 AFTER_S = 3.0
-"""Time limit for the calls on a copy from after the load, if there is one from before, in seconds."""
+"""Time limit for calls on the data after the load, in seconds, if earlier data are tested, too."""
 START_S = 10.0
 """Time limit for the first start of the process (copy files, import, connect), in seconds."""
 CALL_S = 2.0

@@ -33,7 +33,7 @@ class KindCounter(Generic[K]):
         self.examples: dict[K, str] = {}
 
     def add(self, kind: K, example: str) -> None:
-        """Count an observation. `example` describes it."""
+        """Count an observation of this kind. `example` describes the observation."""
         if kind not in self.counts and len(self.counts) >= MAX_KINDS:
             kind = self._others
         self.counts[kind] += 1
@@ -96,7 +96,7 @@ class UserSource:
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """Function of each kind of operation. `prepare` returns its argument."""
+        """Function of each kind of operation. Its argument comes from `prepare`."""
         self.seen = Findings()
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))

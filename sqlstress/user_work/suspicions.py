@@ -95,7 +95,7 @@ LOST_DATA = (
 )
 """Kinds of suspicions about races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of suspicions that are only notes, because they are too uncertain."""
+"""Kinds of suspicions that are too uncertain for more than a note in the report."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements that begin a transaction without the write lock."""
@@ -154,7 +154,7 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns that an UPDATE sets to the values of the query, next to those that it changes; sorted."""
+        """Columns that an UPDATE sets to the queried values, in addition to changed columns; sorted."""
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
             return []
@@ -163,7 +163,7 @@ class Suspicion(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Kind, table and both lines of code; equal for the same suspicion of several calls."""
+        """Kind, table and both lines of code, to recognise the suspicion in other calls."""
         return self.code, self.table, self.first.at, self.then.at
 
 

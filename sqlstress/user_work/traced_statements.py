@@ -20,7 +20,7 @@ Table = tuple[str, str]
 
 
 class Write(NamedTuple):
-    """Effect of a statement on the table that it names, without triggers."""
+    """Direct effect of a statement on the table that it names, without triggers."""
 
     table: Table
     kind: str
@@ -84,9 +84,9 @@ class TracedStatement(NamedTuple):
     spot: int = 0
     """Number of the position in the code, because a line may have several; 0 if unknown."""
     transaction: int = 0
-    """Number of the transaction; a statement in autocommit mode has its own."""
+    """Number of the transaction; each statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads; 0 means its own transaction.
+    """Number of the transaction whose snapshot the statement reads; 0 means the statement's own.
 
     While a query has unfetched rows, later transactions of the connection still read its snapshot.
     """

@@ -159,7 +159,7 @@ class ForkReports:
         self._reader, self._writer = os.pipe()
 
     def send(self, sql: str, at: str) -> None:
-        """Send a statement and its line to the parent. Call it in a forked process."""
+        """Send a statement and its line from a forked process to the parent process."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def drain(self) -> list[TracedStatement]:
@@ -226,7 +226,7 @@ class RandomValues:
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace os.urandom, and its copy in random, by a function that records the values.
+        """Replace os.urandom, and its copy in the module random, by a function that records values.
 
         Code that has already imported a function by name keeps the original.
         """
@@ -256,7 +256,7 @@ class TracedConnection:
         self._runs_ours = False
         """Whether the tracer itself runs a statement, which is not traced."""
         self._transaction = self._snapshot = 0
-        """Numbers of the current transaction, and of the one whose snapshot is read; 0 before the first."""
+        """Number of the current transaction, and of the transaction whose snapshot is read; 0 at first."""
         self._files: dict[str, str] = {}
         """Path of each database by schema, such as "main"."""
         self._in_wal = False
@@ -264,7 +264,7 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, first the primary key, by table name."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT with a rowid from SQLite, and `_insert_state` before it ran."""
+        """Last INSERT with a rowid from SQLite, and last rowid and changed rows before it ran."""
         self._pid = os.getpid()
         self._task: Any = None
         """Asyncio task that waited for the last statement, if a thread ran it; else None."""
@@ -427,7 +427,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect on the table that it names; None for a query."""
+        """Return the effect of a statement on the table that it names; None if no shared table is written."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):

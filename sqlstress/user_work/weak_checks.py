@@ -263,7 +263,7 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
 
 
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
-    """Return the first later write that may use the id of the inserted row; None if there is none.
+    """Return the first later write that may use the inserted row's id; None if there is none.
 
     A query of the table may search for the id, so it ends the search.
     """
@@ -332,7 +332,7 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether the later write's transaction compares a column that the claim set, such as the owner.
+    """Return whether a later write's transaction compares a column set by the claim, such as the owner.
 
     If so, it notices when the claim no longer holds.
     """

@@ -13,7 +13,7 @@ WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until se
 SINGLE_STATEMENT = "each statement alone"
 """Value of the trait "writes_begin" for writes outside of BEGIN and COMMIT (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
-"""Topics: connections to SQLite files; exceptions of transactions; connections that are not examined.
+"""Topics: connections to SQLite files; exceptions of transactions; unexamined connections.
 
 A process examines a limited number of connections.
 """
@@ -24,9 +24,9 @@ THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics of settings on PostgreSQL: of an observed connection, and those with which a connection begins.
+"""Topics of PostgreSQL settings: those of a connection, and the initial ones of a session.
 
-BEGINS is reported if no observed connection could be read.
+BEGINS is reported if no connection could be read.
 """
 USED_FILE = "used file"
 """Topic of the databases that connections used, even if their settings were not read."""

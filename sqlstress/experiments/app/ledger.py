@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.recorded_classes"
-"""Module of sqlstress whose calls of sqlite3 the profile function observes; others are ignored."""
+"""Module of our wrappers of sqlite3. The profile function ignores other modules of sqlstress."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the row numbers of a worker's acknowledged commits; empty without its file."""
+    """Return the row numbers of a worker's acknowledged commits; empty if the worker has no file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -85,7 +85,7 @@ class Ledger:
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Handle the first profile event after a COMMIT, which shows whether its call returned or raised."""
+        """Handle the first profile event after a COMMIT: its call has returned or raised."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -132,7 +132,10 @@ class CommitRecorder:
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
-        """Add a row to the open transaction if it changed data, unless it has a row from a failed COMMIT."""
+        """Add a ledger row to the open transaction if it changed data and has no row yet.
+
+        A failed COMMIT may have left a row.
+        """
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
@@ -186,7 +189,7 @@ class CommitRecorder:
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Count the last transaction as unproved if it changed rows and has no row in the ledger."""
+        """Count the ended transaction as unproved if it changed rows and has no row in the ledger."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

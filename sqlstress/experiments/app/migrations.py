@@ -20,7 +20,10 @@ def is_migration(message: str) -> bool:
 
 
 def schema_check(file: Path) -> str:
-    """Return the expression in a file that reads the schema's state: "user_version (start.py:16)", or ""."""
+    """Return the expression in a file that reads the schema's state; empty if there is none.
+
+    For example, "user_version (start.py:16)".
+    """
     with suppress(OSError):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         for number, line in enumerate(lines, 1):

@@ -25,7 +25,7 @@ ALONE_BEFORE = (
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the columns of the table of `app --start`, with a row per state of the files before @connect."""
+    """Return the columns of the table of `app --start`; rows are states of the files before @connect."""
     return (
         *setting_columns(group),
         PROCESSES,

@@ -482,7 +482,7 @@ def thread_findings(group: Group) -> Iterator[Finding]:
 
 
 long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
-"""Yields findings on long holds of the write lock."""
+"""Function that yields findings on long holds of the write lock."""
 
 
 def _wal_findings(group: Group) -> Iterator[Finding]:

@@ -45,7 +45,7 @@ class App:
     transactions: tuple[Weighted, ...] = ()
     """Transactions of the application."""
     situation: str = ""
-    """State of the database's files before the calls of @connect, such as "WAL"; empty without --start."""
+    """State of the database's files before calls of @connect, such as "WAL"; empty without --start."""
     data: Data = NO_DATA
     """Database of the transactions, and the checks of its data."""
     ledger: bool = option(
@@ -71,7 +71,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class AppSelection:
-    """Options that select the cases but are not stored in them, such as --start."""
+    """Options that select cases but are not stored in a case, such as --start."""
 
     file: str | None = option(
         parse_app_file,

@@ -106,7 +106,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if it requires an argument."""
+    """Return a function without parameters that calls `function`, with `given` if an argument is required."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -164,9 +164,9 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database for the load after the user's @setup. Raises UsageError if it is empty.
+    """Prepare the database for the load after the user's @setup.
 
-    `roles` has the roles that the file declares.
+    `roles` has the roles that the file declares. Raises UsageError if @setup left the database empty.
     """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -177,11 +177,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call the user's @setup or @connect in a child process. Return the declared roles. Raises UsageError.
+    """Call the user's @setup or @connect in a child process and return the declared roles.
 
     `what` is SETUP or CONNECT. @connect is called before the load, so that its changes of the database do not
     count as changes during the load. Each call has a new process, because an ORM may refuse to be bound to a
-    database twice.
+    database twice. Raises UsageError.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -195,7 +195,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call @setup, or @connect and @finish, in this process. Return the declared roles. Raises UsageError."""
+    """Call @setup, or @connect and @finish, and return the declared roles. Raises UsageError."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)

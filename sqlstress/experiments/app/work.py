@@ -99,7 +99,7 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files that setup left, because sqlstress's connections before the load may change them."""
+        """Copy the files after setup: sqlstress's connections before the load may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -127,7 +127,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations; calls that open connections get the time to open one after the load."""
+        """Return the observations, with opening times after the load for calls that open connections."""
         costs = [
             sighting
             for sighting in sightings

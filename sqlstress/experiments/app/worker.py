@@ -174,7 +174,7 @@ class AppSource(UserSource):
         self._connections.append(connection)
 
     def _cause(self) -> str:
-        """Return a sentence on the first failed statement and its cause, after a space; "" if none failed."""
+        """Return a sentence on the first failed statement and its cause, after a space; empty if unknown."""
         from sqlstress.user_work import FAILED_STATEMENT
         from sqlstress.user_work.failure_facts import explain
 
@@ -223,7 +223,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """Yield the line that reads the schema's state, if @connect failed as its change already existed."""
+        """Yield the line that reads the schema's state, if @connect failed in a race of migrations."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}

@@ -35,15 +35,15 @@ class Compared:
     """
 
     name: Callable[[Case], str]
-    """Returns the name of a case in its part. Cases with one name differ in scale."""
+    """Function from a case to its name in the part; cases with one name differ in scale."""
     base: str
-    """Name of the case that the others are compared with."""
+    """Name of the case with which others are compared."""
     figure: Callable[[Trial], float]
-    """Returns the main figure of a trial: a rate or a time."""
+    """Function from a trial to its main figure: a rate or a time."""
     is_time: bool = False
     """Whether less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Returns the part of the table to which a case belongs; empty if there is one part."""
+    """Function from a case to its part of the table; empty if there is one part."""
     special: str = ""
     """First word of names that only some applications can use. The other cases are also ranked alone."""
     pairs: Sequence[tuple[str, str]] = ()

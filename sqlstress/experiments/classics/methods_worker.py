@@ -268,7 +268,7 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's messages on limits, whose result codes are those of other errors."""
+"""Phrases in SQLite's messages about limits, because result codes do not distinguish limits."""
 
 
 def refusal(error: Exception) -> str | None:

@@ -77,7 +77,7 @@ Write = Callable[[float], str | None]
 
 
 def main_cell(compared: Compared, write: Write) -> case_table.Cell:
-    """Return a function from a row to its main figure with the spread, or the reason for a missing figure.
+    """Return a function from a row to its main figure with the spread, or the reason for its absence.
 
     All passes do the same work, so the relative error of the rates is also that of a time.
     """

@@ -37,7 +37,7 @@ MOST_SAMPLES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Case of `sqlstress methods`: a method of writing or querying rows, at a scale."""
+    """Case of `sqlstress methods`: a method of writing or querying rows, at a number of rows (scale)."""
 
     phase: str
     """Work: insert samples, allocate (insert a pending result for each pair of samples), or query results."""
@@ -77,7 +77,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class MethodsSelection:
-    """Options of methods that select cases but are not stored in them."""
+    """Options of methods that select cases but are not stored in a case."""
 
     phase: tuple[str, ...] = option(
         choices(*PHASES),
@@ -206,7 +206,7 @@ class Picks:
 
 @dataclass(frozen=True, slots=True)
 class KeysSelection:
-    """Options of keys that select cases but are not stored in them."""
+    """Options of keys that select cases but are not stored in a case."""
 
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
@@ -246,7 +246,7 @@ class Cycling:
 
 @dataclass(frozen=True, slots=True)
 class CyclesSelection:
-    """Options of cycles that select cases but are not stored in them."""
+    """Options of cycles that select cases but are not stored in a case."""
 
     settings: tuple[str, ...] = option(
         choices(*SETTINGS),

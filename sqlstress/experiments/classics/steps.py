@@ -22,7 +22,7 @@ BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit",
 
 
 class Step(NamedTuple):
-    """Operation of a worker; outside of a transaction it is a transaction of its own."""
+    """Operation of a worker; without an open transaction, a transaction by itself."""
 
     kind: str
     rows: Sequence[Any] = ()

@@ -162,7 +162,7 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions from the number of a user or item to its columns without the id, by table."""
+"""Functions by table, from the number of a user or item to the row without the id."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
 """Schemas in which a pick has the column created_at."""
 
@@ -194,7 +194,7 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that all columns of a pick which the INSERT does not set have their defaults.
+    """Return the SQL condition that a pick's columns, except for the inserted ones, have their defaults.
 
     `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
     changed in between.
