@@ -69,7 +69,7 @@ def copy(name: str, to: Path) -> None:
         where = f"{file!r:.200}: " if file and file != original.name else ""
         raise EnvironmentFailure(f"cannot copy {name!r:.200}: {where}{error.strerror or error}.") from error
     except sqlite3.Error as error:
-        raise _error_of(name, error) from error
+        raise _copy_error(name, error) from error
     raise EnvironmentFailure(
         f"{name!r:.200} changed while it was being copied. Stop its writers, or try again.",
     )
@@ -128,7 +128,7 @@ def _unreadable(original: Path) -> Path | None:
     return None
 
 
-def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
+def _copy_error(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
     """Return the exception to raise after SQLite failed to copy the database `name`."""
     code = getattr(error, "sqlite_errorcode", 0)
     if codes.is_busy(code):

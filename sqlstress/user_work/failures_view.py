@@ -248,7 +248,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         and name(failure.code) not in consequences
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
-    explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
+    explained = {_statement_key(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
     upgrades = {
         sighting.traits.get("then_at")
         for sighting in sightings(group, SUSPICION)
@@ -256,9 +256,9 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     }
     for failure, diagnosis in diagnoses:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
-        if diagnosis.cause or not (is_upgrade or _primary(failure) in explained):
-            by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
-    largest, holds = sorted(by_cause.values(), key=_order), [*own_hold_findings(group)]
+        if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
+            by_cause.setdefault(_finding_key(failure, diagnosis), []).append((failure, diagnosis))
+    largest, holds = sorted(by_cause.values(), key=_cause_sort_key), [*own_hold_findings(group)]
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         yield Finding(
@@ -295,12 +295,12 @@ def _is_handled(failure: Failure, raised: Container[str]) -> bool:
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
-def _primary(failure: Failure) -> tuple[str, str, int]:
+def _statement_key(failure: Failure) -> tuple[str, str, int]:
     """Return the SQL, the line and the primary result code of a failure."""
     return failure.sql, failure.at, failure.code & 0xFF
 
 
-def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
+def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
     """Return the sort key of a cause: certain causes first, then by descending number of failures."""
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
@@ -335,7 +335,7 @@ def _details(failure: Failure, cause: str) -> str:
     return ""
 
 
-def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
+def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
     """Return the key of the finding that explains a failure; equal for causes with the same cure."""
     if not diagnosis.cause:
         return failure.code

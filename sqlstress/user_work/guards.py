@@ -54,7 +54,7 @@ class FoundGuards(NamedTuple):
 
     exists: bool
     """Whether a guard tests a column that the write changes."""
-    of_others: bool = False
+    on_other_columns: bool = False
     """Whether a guard tests only columns that the write does not change."""
 
 
@@ -78,23 +78,23 @@ def guard_between(
     if None in scopes:
         return None
     names = {*columns}, {*read} - {*columns}
-    kind, of_others = ROW, False
+    kind, on_other_columns = ROW, False
     for entry in reversed(query_stack[depth + 1 :]):
         flow = Flow(entry, kind, names, by_rows)
         if flow.leaves_by_error():
             return FoundGuards(True)
-        kind, of_others = flow.return_kind() or ROW, of_others or flow.has_other_guard
+        kind, on_other_columns = flow.return_kind() or ROW, on_other_columns or flow.has_other_guard
     flow = Flow(query_stack[depth], kind, names, by_rows)
     before = query_stack[depth].line
     for entry, callee in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
         if flow.has_guard(before, entry.line):
             return FoundGuards(True)
-        of_others = of_others or flow.has_other_guard
+        on_other_columns = on_other_columns or flow.has_other_guard
         if not callee:
             break
         argument_kinds = flow.parameters(entry.line, callee)
         flow, before = Flow(callee, 0, names, by_rows, argument_kinds), 0
-    return FoundGuards(False, of_others)
+    return FoundGuards(False, on_other_columns)
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:

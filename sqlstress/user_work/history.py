@@ -169,7 +169,7 @@ class History:
             self.is_shared = self.is_shared or self.thread != 0
             self.thread = thread
         if self.is_shared:
-            self._uses = self._uses or self.recorder.overlaps.new_uses()
+            self._uses = self._uses or self.recorder.overlaps.new_watch()
             caller = sys._getframe(1)
             self._uses.note(
                 caller, caller.f_locals.get("statement"), in_transaction=connection.in_transaction

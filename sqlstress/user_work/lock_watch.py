@@ -37,7 +37,7 @@ class LockWatch:
     """Sampler of the write lock's holder during a trial. It writes its counts into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
-        self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
+        self._slot, self._path = SharedSlot(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
@@ -52,7 +52,7 @@ class LockWatch:
                     self._holders.add(sample)
         except SqlstressError as problem:
             self._error = str(problem)
-        self._board.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
+        self._slot.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
         return []
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ _WORDS = 8192
 _MAX_BYTES = 8 * (_WORDS - 1)
 
 
-def shared_board() -> Any:
+def slot_memory() -> Any:
     """Return new shared memory for a `SharedSlot`, without a message."""
     return shared_array("q", _WORDS)
 

@@ -84,7 +84,7 @@ class Overlaps:
         self._finder = finder
         self._counts = Counter[tuple[tuple[str, str], ...]]()
 
-    def new_uses(self) -> OverlapWatch:
+    def new_watch(self) -> OverlapWatch:
         """Return a new watch for a connection that several threads use."""
         return OverlapWatch(self._finder, self._add)
 

@@ -82,7 +82,7 @@ class OwnFiles:
         raise OtherFileError(problem)
 
     def check(self) -> None:
-        """Raise OtherFileError again if a connection was refused, because the user's code may catch it."""
+        """Raise OtherFileError if a connection was refused: the user's code may have caught the error."""
         if self.refused:
             raise OtherFileError(str(self.refused))
 

@@ -25,7 +25,7 @@ from sqlstress.system.processes import ChildCaller
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Checker, CheckFailure, CheckNotRun
 from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.lock_watch import SharedSlot, shared_board
+from sqlstress.user_work.lock_watch import SharedSlot, slot_memory
 from sqlstress.user_work.rehearsal import Opener, content, rehearse
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class UserWork(ProvenWork):
         self.shared: tuple[Any, ...] = ()
         """Shared memory: first for the lock watch (--where), if on; then for the subclass."""
         if self._watches_lock:
-            self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
+            self.companions, self.shared = (LOCK_WATCH,), (slot_memory(),)
 
     @property
     def _watches_lock(self) -> bool:

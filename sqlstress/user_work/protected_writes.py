@@ -78,7 +78,7 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
     return any(changed & {*statement.reads} for statement in again)
 
 
-def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
+def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
     """Return whether the call itself has added or claimed each row that a write changes.
 
     `earlier` has the call's statements before the write.

@@ -29,8 +29,8 @@ from sqlstress.user_work.protected_writes import (
     all_keys,
     held_locks,
     is_new,
-    is_own,
     is_safe,
+    owns_rows,
     reads_inside,
     renews_token,
 )
@@ -236,7 +236,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
-        if queries and not is_own(call[:index], write):
+        if queries and not owns_rows(call[:index], write):
             # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
@@ -275,7 +275,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
         queries = [query for position, query in read if not renews_token(call, position, index)]
-        if not queries or is_read_inside or is_own(call[:index], write):
+        if not queries or is_read_inside or owns_rows(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]
         if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
@@ -317,7 +317,7 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
         return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
     by_rows = bool(columns & conditions(query.sql))
     guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
-    if guard and not guard.of_others:
+    if guard and not guard.on_other_columns:
         return GUARDED if guard.exists else None
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
 

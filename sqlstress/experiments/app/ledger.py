@@ -74,13 +74,13 @@ class Ledger:
         """Return a recorder for a connection. Call its method `begins` before each statement."""
         return CommitRecorder(self, connection)
 
-    def listens(self) -> bool:
+    def install_profile(self) -> bool:
         """Install the ledger's profile function in this thread. Return False if another is installed."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
-    def commits(self, followed: CommitRecorder) -> None:
+    def expect_commit(self, followed: CommitRecorder) -> None:
         """Record that this thread's current call is about to commit on a connection."""
         self._commits[get_ident()] = followed
 
@@ -121,11 +121,11 @@ class CommitRecorder:
         """Handle a statement that is about to run."""
         if self._asks or os.getpid() != self._ledger.pid:
             return
-        is_heard = self._ledger.listens()
+        is_profiled = self._ledger.install_profile()
         if not self._connection.in_transaction:
             self._finish_transaction()
         word, second = words_of(sql)
-        if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
+        if word in ("COMMIT", "END") and is_profiled and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
             # ROLLBACK TO may have removed the row, so the next COMMIT adds a new one in any case.
@@ -146,7 +146,7 @@ class CommitRecorder:
                 self._asks = False
         if self._number:
             self._committing.append(self._number)
-            self._ledger.commits(self)
+            self._ledger.expect_commit(self)
 
     def _insert_row(self) -> int:
         """Insert a row and return its number; with attached databases, insert nothing and return 0.

@@ -25,13 +25,13 @@ class Openings:
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")
 
-    def tell(self, worker: int, result: int) -> None:
-        """Store the state `result` of a worker, by its number from 1."""
-        self._words[worker - 1] = result
+    def set_state(self, worker: int, state: int) -> None:
+        """Store the state of a worker, by its number from 1."""
+        self._words[worker - 1] = state
 
     def meet(self, worker: int) -> None:
         """Mark a worker as ready for @connect. Wait until all workers are ready, at most PATIENCE_S."""
-        self.tell(worker, _READY)
+        self.set_state(worker, _READY)
         deadline = time.monotonic() + PATIENCE_S
         while 0 in self._words.tolist() and time.monotonic() < deadline:
             time.sleep(_START_LOOK_S)

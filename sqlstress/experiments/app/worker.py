@@ -136,7 +136,7 @@ class AppSource(UserSource):
             given = declarations.connected(address)
         except (Exception, SystemExit) as error:
             took_ms = (time.perf_counter() - started_s) * 1000
-            openings.tell(self.worker, NOT_CONNECTED)
+            openings.set_state(self.worker, NOT_CONNECTED)
             failed, processes = openings.failed(), self.case.concurrency
             race = ""
             if failed < processes and is_migration(str(error)):
@@ -145,7 +145,7 @@ class AppSource(UserSource):
                 f"{spec.file}: connect failed in {failed} of {processes} processes "
                 f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}{race}"
             ) from error
-        openings.tell(self.worker, CONNECTED)
+        openings.set_state(self.worker, CONNECTED)
         self._check_files()
         if finish := declarations.single.get(FINISH):
             self._finish = bind_argument(finish, given)

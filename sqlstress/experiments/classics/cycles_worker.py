@@ -72,7 +72,7 @@ class CyclesSource(StepSource):
         calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
         super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s)
         has_wal = case.settings.journal_mode == "wal"
-        self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
+        self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()
         """Time by kind of step in the current cycle, in ns."""
         self._statements: list[int] = []
@@ -87,9 +87,9 @@ class CyclesSource(StepSource):
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
             self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
             self._sums.clear()
-            if self._looks:
-                self._looks.take()
-        if self._looks:
+            if self._wal_states:
+                self._wal_states.read()
+        if self._wal_states:
             self._steps = self._operations(calls, [Step(CHECKPOINT)])
             yield
 
@@ -114,16 +114,16 @@ class CyclesSource(StepSource):
     def findings(self) -> Findings:
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
         self.seen.series = [(name, "ns", values) for name, values in figures if any(values)]
-        if self._looks:
-            self.seen.series += self._looks.series()
+        if self._wal_states:
+            self.seen.series += self._wal_states.series()
         return super().findings()
 
     def close(self) -> None:
-        if self._looks and os.name == "nt":
-            self._looks.close()
+        if self._wal_states and os.name == "nt":
+            self._wal_states.close()
         super().close()
-        if self._looks:
-            self._looks.close()
+        if self._wal_states:
+            self._wal_states.close()
 
 
 def calls_of(client: SqliteClient) -> dict[str, Operation]:
@@ -145,7 +145,7 @@ def calls_of(client: SqliteClient) -> dict[str, Operation]:
 # The state of the WAL at the end of each cycle.
 
 
-class Looks:
+class WalStates:
     """States of the WAL after each cycle, from the wal-index (-shm). One failure ends the reading."""
 
     def __init__(self, database: Path) -> None:
@@ -156,7 +156,7 @@ class Looks:
         self._salt: int | None = None
         self._is_over = False
 
-    def take(self) -> None:
+    def read(self) -> None:
         """Read and store the state of the WAL at the end of a cycle."""
         # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
