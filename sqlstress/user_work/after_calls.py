@@ -1,8 +1,7 @@
 """Records of open transactions, open queries and refused writes after each call of the user's code.
 
-A call is one call of a function of the user file. The history of a connection has its last statements. SQLite
-refuses a write with SQLITE_BUSY or because of a constraint: a call may then repeat its work, give it up, or
-keep half of it.
+A call is one call of a function of the user's file. A history has the last statements of a connection. A
+refused write failed with SQLITE_BUSY or because of a constraint.
 """
 
 from __future__ import annotations
@@ -33,46 +32,46 @@ from sqlstress.user_work.recorded_classes import runs_statement
 from sqlstress.user_work.source import PlainObservation
 
 MIN_NEVER = 100
-"""Minimum number of calls in a transaction to report it as never committed, if it is open at the end."""
+"""Minimum number of calls in an open transaction to report the transaction as never committed."""
 LOOK_S = 0.05
-"""Minimum seconds between two searches for queries that stay open: their rows are not all fetched."""
+"""Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
-"""Minimum time, in seconds, for which a query stays open before it is recorded."""
+"""Minimum time for which a recorded query stays open, in seconds."""
 
 CONNECT = "@connect"
-"""Name of the function that left a transaction open which began before the first call."""
+"""Name reported instead of a function if the open transaction began before the first call."""
 TASKS, CLOSED = "tasks", "closed"
-"""Traits of LEFT_OPEN sightings: "yes" if tasks ran the transaction; if the connection was closed in it."""
+"""Traits of LEFT_OPEN: whether asyncio tasks ran the transaction; whether a close ended it."""
 
 
 class OpenTransactions:
-    """Transactions that calls leave open, and transactions in which calls close the connection."""
+    """Transactions that calls leave open, or in which calls close the connection."""
 
     def __init__(self) -> None:
         self._left_open = Counter[tuple[str, Transaction, int, str]]()
-        """Number of calls that returned in an open transaction, or closed its connection.
+        """Number of calls that left a transaction open or closed its connection.
 
-        A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
-        TASKS, CLOSED or an empty text.
+        A key has the function, the transaction, the result code of a failed COMMIT (else 0), and TASKS,
+        CLOSED or "".
         """
         self._closed: list[tuple[float, Transaction]] = []
-        """Transactions in which a connection was closed, each with the time at which the call began."""
+        """Transactions in which a connection was closed, each with the start time of the call."""
         self._not_committed = Counter[str]()
         self._never_committed = Counter[str]()
-        """Number of calls that returned in a transaction that the process never ended, by function."""
+        """Number of calls that returned in a transaction without an end, by function."""
         self._commits_later = False
-        """Whether a later call ever committed a transaction that a call left open, as batches do."""
+        """Whether a later call committed a transaction that an earlier call left open, as batches do."""
 
     def add_closed(self, transaction: Transaction, begun_s: float) -> None:
-        """Record that a connection was closed in a transaction, in the call that began at `begun_s`."""
+        """Record that a call, which began at `begun_s`, closed a connection in a transaction."""
         self._closed.append((begun_s, transaction))
 
     def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
-        """Record the transactions that are open in this thread after a call of the function `call`.
+        """Record the transactions of this thread that are open after a call of the function `call`.
 
-        Return whether there are any, or the call closed a connection in a transaction. `returned` is whether
-        the call raised no exception. A transaction that was already open before the call is attributed to the
-        function that left it open first. `begun_s` is the time at which the call began.
+        Return whether any is open, or the call closed a connection in a transaction. `begun_s` is the start
+        time of the call. `returned` is whether the call raised no exception. A transaction counts for the
+        function that left it open first.
         """
         is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
         for history in histories:
@@ -87,7 +86,7 @@ class OpenTransactions:
         return is_seen
 
     def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
-        """Record the connections that a call closed in a transaction, unless the call has failed."""
+        """Record transactions in which a call closed the connection, unless the call raised."""
         closed = [transaction for closed_s, transaction in self._closed if returned and closed_s == begun_s]
         self._closed.clear()
         for transaction in closed:
@@ -97,9 +96,9 @@ class OpenTransactions:
     def _leave_open(
         self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
     ) -> None:
-        """Count a call that ended while a transaction was open on the connection with this history.
+        """Count a call that ended while a transaction was open on the history's connection.
 
-        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
+        `by_tasks` is whether finished asyncio tasks ran the transaction's statements.
         """
         if not history.opened_by:
             first = transaction_steps(history.steps)[:1]
@@ -113,7 +112,7 @@ class OpenTransactions:
         count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that a call left open: count its calls if it was not committed."""
+        """Handle the end of a transaction that a call left open. Count its calls if it was not committed."""
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
@@ -122,9 +121,8 @@ class OpenTransactions:
     def end_work(self, histories: Sequence[History]) -> None:
         """Handle the transactions that are open at the end of the work.
 
-        A transaction counts as not committed if its COMMIT has failed. It also counts if MIN_NEVER calls have
-        returned in it, and the process never committed a transaction that a call left open. Otherwise a later
-        call might have committed it.
+        A transaction counts as not committed if its COMMIT failed, or if MIN_NEVER calls returned in it and
+        no later call ever committed a transaction that was left open.
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
@@ -138,14 +136,14 @@ class OpenTransactions:
             history.opened_by = ""
 
     def left_open(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each kind of transaction that calls left open, or closed."""
+        """Yield an observation for each kind of transaction left open, or with a closed connection."""
         for (call, transaction, code, ended_by), count in self._left_open.items():
             ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
             traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
             yield LEFT_OPEN, call, count, "", traits
 
     def not_committed(self) -> Iterator[PlainObservation]:
-        """Yield the number of calls of each function whose transaction was never committed."""
+        """Yield an observation for each function with uncommitted transactions; the count is in calls."""
         for call, count in self._not_committed.items():
             yield NOT_COMMITTED, call, count, "", {}
         for call, count in self._never_committed.items():
@@ -153,17 +151,17 @@ class OpenTransactions:
 
 
 class OpenQueries:
-    """Queries outside of a transaction that stay open, and so keep an old snapshot."""
+    """Queries outside of a transaction that stay open, and keep an old snapshot."""
 
     def __init__(self) -> None:
         self._open_statements: dict[tuple[str, str], float] = {}
-        """Longest time for which a query stayed open, in seconds, by statement and line."""
+        """Longest time for which a query stayed open, in seconds, by SQL text and line."""
         self._next_look_s = 0.0
 
     def look(self, histories: Sequence[History], line_text: Callable[[Caller | None], str]) -> None:
         """Record the open queries of this thread, at most every LOOK_S seconds.
 
-        `line_text` returns a position in code as text, such as "bank.py:27".
+        `line_text` converts a position in code to text, such as "bank.py:27".
         """
         now_s = perf_counter()
         if now_s < self._next_look_s:
@@ -187,42 +185,42 @@ class OpenQueries:
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each query that stayed open, with its longest time."""
+        """Yield an observation for each query that stayed open, with the longest time."""
         for (sql, at), seconds in self._open_statements.items():
             yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
 
 
 class RefusedWrites:
-    """Refused writes of the current call, and what all calls did after such a refusal."""
+    """Writes that SQLite refused, and the later behaviour of the calls."""
 
     def __init__(self, failures: FailureCounter) -> None:
-        """`failures` counts the calls that gave up after a refusal."""
+        """`failures` counts the calls that gave up after a refused write."""
         self._failures = failures
         self._busy: dict[Kind, float] = {}
-        """End of the last failure with BUSY of each kind in the current call, as a time of `perf_counter`.
+        """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
 
-        Only kinds of statements that begin, write or commit.
+        Only BEGIN, COMMIT and writes.
         """
         self._refused = Counter[tuple[str, str]]()
-        """Refused writes of the current call that came after other work of the call.
+        """Number of refused writes of the current call that came after other work of the call.
 
-        A key has the line of the write, and the line of an earlier write that the call has committed; "" if
-        the transaction of the refused write had only read.
+        A key has the line of the refused write, and the line of an earlier committed write; "" if the
+        transaction had only read.
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
-        """Refused writes of the current call in a transaction that had written before.
+        """Refused writes of the current call whose transaction had already written.
 
-        An item has the connection's history, the refused statement, its line, and the line of the other
+        An item has the connection's history, the refused statement, its line, and the line of the earlier
         write.
         """
         self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
-        """Number of calls, and most refusals in a call, by function and by `_refused` key."""
+        """Number of calls, and maximum number of refused writes in a call, by function and `_refused` key."""
 
     def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
         """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
 
-        `committed` and `uncommitted` are the lines of earlier writes of the call, in an earlier transaction
-        and in that of the statement; empty without such a write.
+        `committed` and `uncommitted` are the lines of earlier writes of the call: in an earlier transaction,
+        and in the refused statement's transaction; "" if there is none.
         """
         sql, was_open, *_ = history.steps[-1]
         is_busy = kind.code & 0xFF == BUSY
@@ -236,7 +234,7 @@ class RefusedWrites:
             self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
 
     def end_call(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record what a call of the function `call` did after its refusals.
+        """Record what a call of the function `call` did after refused writes.
 
         `returned` is whether the call raised no exception.
         """
@@ -250,14 +248,14 @@ class RefusedWrites:
             self._note_repeats(call, histories, returned=returned)
 
     def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
-        """Count a call that returned after statements had failed with BUSY, unless it raised."""
+        """Count, by kind of SQLITE_BUSY failure, a call that returned without an exception."""
         for kind, failed_s in self._busy.items() if returned else ():
             is_repeated = any(history.has_committed_since(failed_s) for history in histories)
             self._failures.end_call(kind, is_repeated=is_repeated)
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record a call that repeated its transaction after SQLite had refused a write in it.
+        """Record a call that repeated its transaction after SQLite had refused a write.
 
         A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
         """

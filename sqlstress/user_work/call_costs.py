@@ -1,9 +1,7 @@
-"""Costs of calls: connections and commits, and long holds of the write lock.
+"""Costs of calls of the user's transactions: connections, commits, and long holds of the write lock.
 
-A call is one call of a user's transaction. A hold is the time in which a transaction holds the write lock. It
-begins when the first statement that takes the write lock has ended, and lasts to the end of the transaction.
-The statement's own time does not count, because it may have waited for the lock. A statement that SQLite
-refused, as with SQLITE_BUSY, begins no hold.
+A hold lasts from the end of the first statement that takes the write lock to the end of the transaction. The
+statement's own time does not count, because the statement may have waited for the lock.
 """
 
 from __future__ import annotations
@@ -18,40 +16,40 @@ from sqlstress.user_work.failures import TimedStep, short_sql, takes_write_lock
 from sqlstress.user_work.source import PlainObservation
 
 LONG_HOLD_S = 0.1
-"""Minimum duration of a hold that is recorded, in seconds."""
+"""Minimum duration of a recorded hold of the write lock, in seconds."""
 MAX_KINDS = 20
-"""Maximum number of recorded kinds of long holds: each has another statement or line."""
+"""Maximum number of recorded kinds of long holds. A kind has one statement and one line."""
 
 
 class CallCosts:
-    """Connections and commits of the current call of this process, and sums over all calls."""
+    """Connections and commits of the current call, and sums over all calls of this process."""
 
     def __init__(self) -> None:
         self.connections = self.commits = 0
         """Numbers of connections and of commits in the current call."""
         self.opening_s = 0.0
-        """Time in which the current call has opened connections, with their first statements."""
+        """Time to open connections and run their first statements in the current call, in seconds."""
         self.begun_s = 0.0
         self._calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, int]] = {}
-        """Sums by name of the transaction: seconds, connections, seconds of opening them, commits.
+        """Seconds, connections, seconds to open connections, and commits, by name of the transaction.
 
-        Calls that opened no connection and committed at most once are left out.
+        Calls without a connection and with at most one commit are left out.
         """
 
     def add_connection(self, seconds: float) -> None:
-        """Count a connection that took `seconds` to open."""
+        """Count a connection; `seconds` is the time to open the connection."""
         self.connections += 1
         self.opening_s += seconds
 
     def begin(self) -> None:
-        """Reset the counts, because a call of a transaction begins."""
+        """Reset the counts at the beginning of a call."""
         self.connections = self.commits = 0
         self.opening_s, self.begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call of a transaction. Add its costs if it opened a connection or committed twice.
+        """End a call. Add its costs to the sums if it opened a connection or committed twice.
 
         A commit is only counted when the next statement begins, which may be in the next call.
         """
@@ -66,7 +64,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation per transaction with costs: number of calls, sums of the costs."""
+        """Return an observation for each transaction with costs: number of calls and sums."""
         return [
             (
                 CALL_COST,
@@ -85,19 +83,19 @@ class CallCosts:
 
 
 class Hold(NamedTuple):
-    """Hold of the write lock by a transaction."""
+    """Time in which a transaction held the write lock."""
 
     sql: str
     """Statement that took the lock."""
     seconds: float
     outside_s: float
-    """Part of the hold that was outside of SQLite, between two statements, in seconds."""
+    """Part of the hold between two statements, outside of SQLite, in seconds."""
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
-    """Return the hold of a transaction; None if none of its statements took the write lock.
+    """Return the time in which a transaction held the write lock; None if no statement took the lock.
 
-    `steps` are the transaction's statements, and `refused` the Python ids of the steps that got no lock.
+    `steps` are the transaction's statements. `refused` has the `id()` of each step that got no lock.
     """
     takers = (
         number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
@@ -112,28 +110,28 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
 
 
 class LongHolds:
-    """Long holds of the write lock in this process, by statement and lines of the user's code."""
+    """Long holds of the write lock in this process, by statement and line."""
 
     def __init__(self) -> None:
         self._began_s = perf_counter()
         self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
         self._slow: dict[tuple[str, str, str], list[float]] = {}
-        """CPU times of slow writes in seconds, by statement, line, and table scan in the plan, if any."""
+        """CPU times of slow writes in seconds, by statement, line and table scan (or "")."""
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
-        """Add a long hold. `at` is the line of its statement; line `began_at` began the transaction."""
+        """Add a long hold. `at` is the line of the statement, and `began_at` that of the BEGIN."""
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
     def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
-        """Add a write that used `seconds` of CPU time. `scan` is a table scan in its plan, or empty."""
+        """Add a slow write. `seconds` is its CPU time, and `scan` a table scan in its plan, or ""."""
         kind = (short_sql(sql), at, scan)
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each kind of hold: number, longest hold, time outside of SQLite."""
+        """Return an observation for each kind of hold: number, longest, share outside of SQLite."""
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []
         for (sql, at, began_at), holds in self._kinds.items():

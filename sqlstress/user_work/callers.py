@@ -1,9 +1,8 @@
-"""Origin of an SQL statement: line of the user's code, thread, and use of the row count.
+"""Origin of an SQL statement in the user's code: line, thread, and use of the row count.
 
-Terms: the user's code is in a given folder, but not in an installed library. A frame is a stack frame of
-Python. The row count is the number of rows that a statement has changed, such as `cursor.rowcount`: code that
-reads it notices that an UPDATE changed no row. A statement may run in a thread of a library such as
-aiosqlite, while a coroutine of the user's code waits for it.
+The user's code is the code in a given folder, without installed libraries. The row count, such as
+`cursor.rowcount`, tells code that an UPDATE changed no row. A statement may run in a thread of a library such
+as aiosqlite, while a coroutine of the user's code waits for the result.
 """
 
 from __future__ import annotations
@@ -28,26 +27,26 @@ _OWN_FOLDER = str(Path(__file__).parent)
 
 
 class CallSite(NamedTuple):
-    """Position in the user's code that runs a statement."""
+    """Position in the user's code from where a statement runs."""
 
     at: str
-    """File and line, such as "bank.py:27"; empty if not known."""
+    """File and line, such as "bank.py:27"; empty if unknown."""
     number: int = 0
-    """Number that identifies the call, because a line can contain several calls; 0 if not known."""
+    """Identifier of the call, because a line can contain several calls; 0 if unknown."""
     counted: bool = False
-    """Whether the user's code seems to read the row count: it uses the result, or names `rowcount`."""
+    """Whether the user's function uses the result of the call, or names `rowcount` or `changes`."""
     insists: bool = False
-    """Whether the user's code calls a library function that raises an error if the row count is wrong."""
+    """Whether a library function that the user's code calls raises an error for a wrong row count."""
     unseen: bool = False
     """Whether it is certain that no function on the call stack reads the row count."""
     stack: tuple[StackEntry, ...] = ()
-    """The user's functions on the call stack, outermost first."""
+    """Functions of the user on the call stack, outermost first."""
     trusts_id: bool = False
     """Whether the user's function names `lastrowid`, and never `rowcount` or `changes`."""
 
 
 def runner_id() -> int:
-    """Return the id of the current asyncio task if there is one, else of the thread."""
+    """Return the id of the current asyncio task, or of the thread if no task is running."""
     task = _task()
     return id(task) if task else threading.get_ident()
 
@@ -66,10 +65,10 @@ _PATIENCE_S, _LOOK_S = 0.05, 0.0005
 
 
 def awaiting_task() -> Any:
-    """Return the asyncio task that waits for a result of this thread; None if it is unknown.
+    """Return the asyncio task that waits for a result of this thread; None if unknown.
 
-    For example, aiosqlite runs statements in a thread. A function of that thread has the future for which the
-    task waits. The task may begin to wait a little later, so the search lasts up to _PATIENCE_S seconds.
+    For example, aiosqlite runs statements in a thread, which has the future that the task awaits. The task
+    may begin to wait a little later, so the search takes up to _PATIENCE_S seconds.
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
@@ -95,7 +94,7 @@ def awaiting_task() -> Any:
 def is_background_thread() -> bool:
     """Return whether this thread works while the main thread, which calls the transactions, continues.
 
-    The main thread continues if it does not wait for another thread, or is only starting one.
+    The main thread continues if it waits for no other thread, or is only starting a thread.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -108,10 +107,9 @@ def _main_frame() -> FrameType | None:
 
 
 def is_abandoned(thread: int) -> bool:
-    """Return whether a thread, given by its id, has run statements for asyncio tasks that have all ended.
+    """Return whether a thread, given by its id, ran statements for asyncio tasks that have all ended.
 
-    If so, no task is left that could end the thread's open transaction. A function of the thread still has
-    the last future, which refers to the event loop.
+    If so, no task can end the thread's open transaction.
     """
     if "asyncio" not in sys.modules:
         return False
@@ -134,7 +132,7 @@ class UserFrames:
         self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
 
     def call_site(self) -> CallSite:
-        """Return the position in the user's code that runs this statement; `at` is "" if unknown."""
+        """Return the position in the user's code from where this statement runs; `at` is "" if unknown."""
         frame, library_frames = self._innermost(sys._getframe(1))
         stack = self._stack(frame)
         if threading.current_thread() is not threading.main_thread():
@@ -153,7 +151,7 @@ class UserFrames:
         return CallSite(at, number, counted, insists, not _is_count_read(), stack, trusts_id)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
-        """Return the file and line in the user's code that led to a frame; None if there is none."""
+        """Return file and line of the user's innermost function that led to `frame`; None if none did."""
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
 
@@ -164,14 +162,14 @@ class UserFrames:
         return (frames[-1].f_code.co_filename, frames[-1].f_lineno) if frames else None
 
     def text(self, line: tuple[str, int]) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+        """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""
         file, number = line
         return f"{Path(file).name}:{number}" if self._is_users(file) else ""
 
     def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], int]:
-        """Return the user's functions on the call stack of a frame, innermost first.
+        """Return the user's functions on the call stack of `frame`, innermost first.
 
-        A key has the id of the function's frame, and the function's code. The value is the current line.
+        A key has the id of the function's frame, and the function's code. A value is the current line.
         """
         calls = {}
         while frame:
@@ -182,7 +180,7 @@ class UserFrames:
         return calls
 
     def _stack(self, frame: FrameType | None) -> tuple[StackEntry, ...]:
-        """Return the user's functions on the call stack of a frame, outermost first."""
+        """Return the user's functions on the call stack of `frame`, outermost first."""
         stack = []
         while frame:
             if self._is_users(frame.f_code.co_filename):
@@ -191,9 +189,9 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the user's innermost frame that led to `frame`, and the frames of libraries that it called.
+        """Return the user's innermost frame that led to `frame`, and the library frames below.
 
-        The user's frame is None if the stack has no user's code. Frames of sqlstress are left out.
+        The first item is None if the stack has no user's code. Frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -203,9 +201,9 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the frame of the user's code that probably waits for this thread; None if unknown.
+        """Return the user's frame that probably waits for this thread; None if unknown.
 
-        It is that of the only waiting coroutine, or of the main thread if there are several or none.
+        This is the frame of the only waiting coroutine; else the user's innermost frame in the main thread.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -213,9 +211,9 @@ class UserFrames:
         return self._innermost(_main_frame())[0]
 
     def _waiting_stack(self) -> tuple[StackEntry, ...]:
-        """Return the user's functions in the main thread that wait for this thread, outermost first.
+        """Return the user's functions that wait for this thread, outermost first; empty if unknown.
 
-        The last functions are those of the waiting coroutine. Empty if there is no coroutine, or several.
+        First come functions of the main thread, then those of the only waiting coroutine.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) != 1:
@@ -223,10 +221,10 @@ class UserFrames:
         return (*self._stack(_main_frame()), *map(_stack_entry, coroutines[0]))
 
     def _waiting_coroutines(self) -> list[list[FrameType]]:
-        """Return the coroutines that may wait for this thread; each as a list of the user's frames in it.
+        """Return the user's frames of each coroutine that may wait for this thread.
 
-        If the waiting coroutine is known, it is the only item. Otherwise, all coroutines of the main thread's
-        event loop may wait. The result is empty if the main thread runs no event loop.
+        If the waiting coroutine is unknown, each coroutine of the main thread's event loop may wait. Empty if
+        the main thread runs no event loop.
         """
         import asyncio
 
@@ -241,7 +239,7 @@ class UserFrames:
         return [frames for task in tasks if (frames := self._coroutine_frames(task.get_coro()))]
 
     def _coroutine_frames(self, coroutine: Any) -> list[FrameType]:
-        """Return the frames of the user's code in a waiting coroutine, outermost first."""
+        """Return the user's frames of a waiting coroutine, outermost first."""
         frames: list[FrameType] = []
         while frame := getattr(coroutine, "cr_frame", None):
             if self._is_users(frame.f_code.co_filename):
@@ -258,10 +256,10 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 
 
 def _is_count_read() -> bool:
-    """Return whether any function on the call stack may read the row count of a statement.
+    """Return whether a function on the call stack may read the row count of a statement.
 
-    In an asyncio task, or outside of the main thread, the result is always True: the functions that wait for
-    the statement are not on this call stack, so they are unknown.
+    Always True in an asyncio task or outside of the main thread, where the waiting functions are not on the
+    stack.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -274,13 +272,12 @@ def _is_count_read() -> bool:
 _counting: dict[tuple[CodeType, int], bool] = {}
 """Results of `_function_counts`, by code and id of the module's namespace.
 
-They are cached because each statement needs the result, and the profile function of a traced thread makes its
-computation slow.
+Without this cache, the computation would be slow for each statement of a profiled thread.
 """
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
+    """Return whether a frame's function, or a function of its module named in it, reads a row count."""
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -288,7 +285,7 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a frame's function, and of each function of its module that it names."""
+    """Return the code of a frame's function, and of each function of its module named in it."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
@@ -300,13 +297,13 @@ def _reads_count(code: CodeType) -> bool:
 
 
 def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether a frame's function still has to check a row count, to raise an error if it is wrong."""
+    """Return whether the rest of a frame's function checks a row count and raises an error."""
     return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
 
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of all `if cursor.rowcount …: raise …` in a function; empty without its source."""
+    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty without the source."""
     if not _COUNTS & {*code.co_names}:
         return []
     import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.
@@ -327,9 +324,9 @@ def _lines_that_raise(code: CodeType) -> list[int]:
 
 
 def _uses_result(frame: FrameType) -> bool:
-    """Return whether a frame's function uses the result of the call that it makes.
+    """Return whether a frame's function uses the result of its current call.
 
-    A result that the next instruction drops or returns is not used.
+    A result that is dropped or returned at once is not used.
     """
     after = (
         instruction

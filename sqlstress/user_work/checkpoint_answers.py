@@ -1,6 +1,6 @@
-"""Result row of PRAGMA wal_checkpoint; its first number is 1 if the checkpoint failed as busy.
+"""Result row of PRAGMA wal_checkpoint; the first number is 1 if the checkpoint failed as busy.
 
-The row is the only sign of the failure, and the user's code may never read it. So sqlstress fetches the row,
+The user's code may never fetch this row, which is the only sign of the failure. So sqlstress fetches the row
 and changes the cursor so that the user's code can still fetch it.
 """
 
@@ -18,7 +18,7 @@ _FETCHES = ("fetchone", "fetchmany", "fetchall", "__next__", "__iter__")
 def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
     """Fetch and return the rows of a cursor's statement, and make the cursor return them again.
 
-    Return no rows, and fetch none, if the cursor is not sqlite3's or its class overrides the fetch methods.
+    Empty, and nothing is fetched, if the cursor is not sqlite3's or its class overrides the fetch methods.
     """
     kind: Any = type(cursor)
     if not issubclass(kind, sqlite3.Cursor) or any(
@@ -35,7 +35,7 @@ def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
 
 @cache
 def _with_rows(base: Any) -> Any:
-    """Return a subclass of a cursor's class that returns fetched rows until the cursor's next statement."""
+    """Return a subclass of a cursor's class that returns prefetched rows, until the next statement."""
 
     class WithRows(base):  # type: ignore[misc]
         __slots__ = ()

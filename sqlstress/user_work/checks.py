@@ -1,8 +1,8 @@
 """Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
-Each check has a time limit. All checks run in a process of their own: before, during and after the load. A
-round runs each check once. Checks that get notes or the path of the database run only after all processes of
-the load have ended: they have `at_end`.
+All checks run in a process of their own: before, during and after the load. A round runs each check once.
+Checks with `at_end`, which get notes or the path of the database, run only after all worker processes have
+ended.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_TEXT_CHARS = 160
 
 
 class CheckFailure(NamedTuple):
-    """Result of a check that failed: its query returned rows, or its function raised."""
+    """Result of a failed check: its query returned rows, or its function raised or returned False."""
 
     name: str
     rows: int
@@ -53,7 +53,7 @@ class CheckNotRun(UsageError):
 
 
 class Checks:
-    """The user's checks, each of which has the time limit `timeout_s`, in seconds."""
+    """The user's checks. Each has a time limit of `timeout_s` seconds."""
 
     _reader: Reader
 
@@ -64,10 +64,9 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Run the checks that may run during the load, and yield those that fail.
+        """Run the checks for use during the load, and yield those that fail. Raises CheckNotRun.
 
-        They run in one read transaction, so that all of them see the same data. Raise CheckNotRun if a check
-        has no result.
+        They run in one read transaction, so that all see the same data.
         """
         self._reader = reader
         self._reader.begin()
@@ -77,10 +76,10 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Run the checks that may only run after the load, and yield those that fail.
+        """Run the checks for use after the load, and yield those that fail. Raises CheckNotRun.
 
-        They run outside of a read transaction, because they may change the data. `given` has the values for
-        their parameters, by name. Raise CheckNotRun if a check has no result.
+        They may change the data, so there is no read transaction. `given` has the arguments of the checks, by
+        name.
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -137,7 +136,7 @@ class Checks:
 
     @contextmanager
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
-        """Interrupt the check that runs in the `with` block at its time limit, and raise CheckNotRun.
+        """Interrupt the check in the `with` block after the time limit. Raises CheckNotRun.
 
         Other errors become CheckNotRun, too, except that of a locked database: a later round may succeed.
         """
@@ -165,12 +164,12 @@ def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
 
 
 NOTES, DATABASE = "notes", "database"
-"""Names of parameters. A check with such a parameter runs only after all processes have ended."""
+"""Names of parameters. A check with such a parameter runs only after all worker processes have ended."""
 _QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows'
 
 
 def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return those of the names NOTES and DATABASE that are parameters of a function."""
+    """Return those of the names "notes" and "database" that are parameters of a function."""
     try:
         names = signature(function).parameters
     except (TypeError, ValueError):  # A function of a C extension may have no signature.
@@ -201,7 +200,7 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
 
 
 def _unknown_parameters(function: Callable[..., Any]) -> str:
-    """Return a text on a function that requires more than the parameters of a check; empty for a check."""
+    """Return an error text if a function requires more parameters than a check may have; else ""."""
     names = end_parameters(function)
     try:
         signature(function).bind(*(["query"] if _takes_query(function) else []), **dict.fromkeys(names))
@@ -213,7 +212,7 @@ def _unknown_parameters(function: Callable[..., Any]) -> str:
 
 
 def _takes_query(function: Callable[..., Any]) -> bool:
-    """Return whether a check has a parameter for the function that runs SQL."""
+    """Return whether a check has a parameter for `query`, the function that runs SQL."""
     names = end_parameters(function)
     return not names or len(signature(function).parameters) > len(names)
 
@@ -227,17 +226,17 @@ def _row_text(row: Row) -> str:
 
 
 MAX_FAILED_OPENS = 5
-"""Number of consecutive failures to connect that ends the rounds of checks.
+"""Number of consecutive failures to connect after which the checks stop with an error.
 
 A single failure is no fault: the last connection of the load locks the file exclusively while it closes.
 """
 
 _checkers: list[Checker] = []
-"""The Checker of this process, as the only item; empty before `load`."""
+"""Checker of this process, as the only item; empty before `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Make the Checker of this process for the data folder `where`, once. Raise CheckNotRun if that fails."""
+    """Create the Checker of this process for the data folder `where`, once. Raises CheckNotRun."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -248,27 +247,26 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Return the result of `look`, called with the Checker of this process. Raises CheckNotRun."""
+    """Call `look` with the Checker of this process and return the result. Raises CheckNotRun."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
 
 
 class CheckRound(NamedTuple):
-    """Result of a round, which runs each check once, during the load."""
+    """Result of running each check once during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Checks that failed; None if the round has no result: no connection, or a locked database."""
+    """Failed checks; None without a result: no connection, or a locked database."""
 
 
 class Checker:
-    """Runner of rounds of checks on a trial's data.
+    """Runner of the user's checks on a trial's data.
 
-    Each round opens and closes its own connection. The last connection to close checkpoints and removes the
-    WAL. If the checker kept a connection open, no connection of the load would ever do this, and this part of
-    SQLite would not be tested.
+    Each round opens and closes a connection. A connection that stays open would keep the last connection of
+    the load from removing the WAL, so that this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -278,12 +276,12 @@ class Checker:
         self._unopened = 0
 
     def broken(self) -> list[CheckFailure]:
-        """Return the checks that fail, of those that may run during the load."""
+        """Run the checks for use during the load, and return those that fail."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Run all checks and return those that fail. Call it after all processes of the load have ended."""
+        """Run all checks and return those that fail. Call it after all worker processes have ended."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
@@ -291,7 +289,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run a round of checks, but not before the workers' start at `starts_ns` of `perf_counter_ns`."""
+        """Run each check once, not before the workers' start at `starts_ns` (by `perf_counter_ns`)."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:

@@ -1,7 +1,7 @@
-"""Facts that are read from a connection of the user's code, of Python's sqlite3 or of apsw.
+"""Queries on a connection of the user's code, of Python's sqlite3 or of apsw.
 
-They are read with cursors of the library's own class, not with those of the user's code or of sqlstress. So
-these statements return plain rows, and are not recorded.
+They use the library's own cursor class, not that of the user's code, to return plain rows and to leave no
+record.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from typing import Any
 from sqlstress.user_work.failures import TimedStep, statement_kind, words_of, written_name
 
 _PROBE = "sqlstress_probe"
-"""Name of a collation that is replaced to see whether a connection has an open statement.
-
-If it has an open statement, SQLite refuses to replace the collation.
-"""
+"""Name of a collation whose replacement SQLite refuses while the connection has an open statement."""
 
 
 def is_open(connection: Any) -> bool:
@@ -49,7 +46,7 @@ def on_apsw_connection(hook: Callable[[Any], None]) -> None:
 def rows(
     connection: Any, sql: str, parameters: Sequence[str] = (), most: int = 1000
 ) -> list[tuple[Any, ...]]:
-    """Return the first `most` rows of a statement, as tuples. Raises an exception of the library."""
+    """Return the first `most` rows of a statement, as tuples. Raises the library's exceptions."""
     if isinstance(connection, sqlite3.Connection):
         cursor: Any = sqlite3.Cursor(connection)
         cursor.row_factory = None
@@ -70,7 +67,7 @@ def pragma(connection: Any, name: str) -> str:
 
 
 def attached_files(connection: Any) -> dict[str, str]:
-    """Return the file names of a connection's databases, by schema: "main", then in the order of ATTACH."""
+    """Return the file name of each database of a connection, by schema; "main" first."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         databases = rows(connection, "PRAGMA database_list")
         return {schema: Path(file).name for _, schema, file in databases if file}
@@ -91,7 +88,7 @@ def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
 
 
 def writes_temporary(connection: Any, sql: str) -> bool:
-    """Return whether a statement writes a temporary table, which takes no lock of the database's file."""
+    """Return whether a statement writes a temporary table, and so takes no lock on the database file."""
     word, second = words_of(sql)
     if word == "CREATE" and second in ("TEMP", "TEMPORARY"):
         return True
@@ -105,12 +102,11 @@ def writes_temporary(connection: Any, sql: str) -> bool:
 
 
 def has_open_statement(connection: Any, is_shared: bool) -> str:
-    """Return whether a connection has a statement with rows left to fetch: "yes", "no", or "" if unknown.
+    """Return whether a connection has a statement with unfetched rows: "yes", "no", or "" if unknown.
 
-    A statement that has failed is closed, so it does not count. The result is unknown if several threads
-    share the connection (`is_shared`), because the test could deadlock: Python's sqlite3 waits for the
-    connection's mutex while it holds Python's lock (GIL). The thread with the mutex may need Python's lock,
-    to call a trace or a function.
+    A failed statement is closed, so it does not count. For a shared connection the result is "", because the
+    test could deadlock: Python's sqlite3 waits for the connection's mutex while it holds the GIL, and the
+    thread with the mutex may need the GIL to call a trace or function.
     """
     if is_shared:
         return ""
@@ -123,7 +119,7 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
 
 
 def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield the last query of each cursor of a connection, to find the query that stays open."""
+    """Yield the last query of each cursor of a connection, as candidates for a query that stays open."""
     is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]

@@ -1,8 +1,8 @@
-"""Database of a trial: a copy of the user's database, or an empty one, changed by the setup.
+"""Creation of a trial's database: a copy of the user's database, or an empty one, changed by the setup.
 
-The original may be in use and must only be read. An ordinary reader may change the -shm file or create
-missing files, so the original is opened with parameters that forbid this. A separate process copies it: on
-POSIX, closing a file releases all locks of the process on the file.
+The original may be in use and is only read. An ordinary reader may change the -shm file or create missing
+files, so the original is opened with parameters that forbid this. A separate process copies it: on POSIX,
+closing a file releases all locks of the process on the file.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 PATIENCE_S = 5.0
-"""Maximum wait, in seconds, for locks of other programs on the original database."""
+"""Maximum wait for locks of other programs on the original database, in seconds."""
 _TRIES = 3
 
 
 def copy(name: str, to: Path) -> None:
     """Copy a consistent state of the database `name` to the file `to`.
 
-    Raise UsageError if `name` is no database, or EnvironmentFailure if it cannot be copied now.
+    Raises UsageError if `name` is no database, or EnvironmentFailure if the copy fails now.
     """
     original = Path(name).resolve()  # The WAL is next to the file itself, not next to a symbolic link to it.
     wal, index = (original.with_name(original.name + suffix) for suffix in ("-wal", "-shm"))
@@ -69,7 +69,7 @@ def copy(name: str, to: Path) -> None:
         where = f"{file!r:.200}: " if file and file != original.name else ""
         raise EnvironmentFailure(f"cannot copy {name!r:.200}: {where}{error.strerror or error}.") from error
     except sqlite3.Error as error:
-        raise _error_of(name, error) from error
+        raise _copy_error(name, error) from error
     raise EnvironmentFailure(
         f"{name!r:.200} changed while it was being copied. Stop its writers, or try again.",
     )
@@ -86,13 +86,13 @@ def _check_room(original: Path, wal: Path, to: Path) -> None:
 
 
 def _versions(*paths: Path) -> list[tuple[int, int] | None]:
-    """Return the size in bytes and modification time in ns of each file; None for missing or empty files."""
+    """Return size in bytes and modification time in ns of each file; None for missing or empty files."""
     stats = [path.stat() if path.exists() else None for path in paths]
     return [(stat.st_size, stat.st_mtime_ns) if stat and stat.st_size else None for stat in stats]
 
 
 def uri(path: PurePath) -> str:
-    """Return the path as an SQLite URI without parameters.
+    """Return a path as an SQLite URI without parameters.
 
     Path.as_uri makes the server of a Windows path the host of the URI, which SQLite refuses.
     """
@@ -103,7 +103,7 @@ def uri(path: PurePath) -> str:
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection in a read transaction.
 
-    `alone` means that no other program uses the database. If so, the connection takes no locks.
+    `alone`: no other program uses the database, so the connection takes no locks.
     """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
@@ -115,7 +115,7 @@ def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
 
 
 def _unreadable(original: Path) -> Path | None:
-    """Return the first file of a database that this user may not read; None if all can be read."""
+    """Return the first file of a database that this user may not read; None if there is none."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
         # Opening is the only reliable test. Closing drops no locks, because this process holds no locks.
@@ -128,8 +128,8 @@ def _unreadable(original: Path) -> Path | None:
     return None
 
 
-def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
-    """Return the error to raise if SQLite failed to copy the database `name`."""
+def _copy_error(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
+    """Return the exception to raise after SQLite failed to copy the database `name`."""
     code = getattr(error, "sqlite_errorcode", 0)
     if codes.is_busy(code):
         return EnvironmentFailure(
@@ -153,11 +153,11 @@ def _error_of(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailur
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Create the database `place` of a trial as `data` describes it; remove an earlier database.
+    """Create the database of a trial as `data` describes it; remove an earlier database.
 
-    Check that the case's settings took effect. `ours` are statements of sqlstress that run after the user's
-    setup. Raise UsageError, with the position in the setup file, if the setup fails. Raise EnvironmentFailure
-    if the setup file changed during the measurement.
+    `ours` are statements of sqlstress that run after the user's setup. Raises UsageError, with the position
+    in the setup file, if the setup fails, and EnvironmentFailure if the setup file changed during the
+    measurement.
     """
     place.discard()
     if data.database:
@@ -185,9 +185,9 @@ def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
 
 
 def check_statement(reader: Reader, statement: Statement) -> None:
-    """Check that the database can run a statement: compile it, but do not run it.
+    """Check that the database can compile a statement, without running it.
 
-    Raise UsageError with the statement's position, or EnvironmentFailure if the database lacks a feature.
+    Raises UsageError with the statement's position, or EnvironmentFailure if the database lacks a feature.
     """
     try:
         reader.understood(statement.text, [token.text[1:] for token in statement.parameters])

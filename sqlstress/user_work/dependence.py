@@ -1,9 +1,8 @@
 """Search in the user's source code for a dependence of a write on an earlier query.
 
-A write depends on the query if a value of the result reaches the write, or if a branch, a loop or an
-exception decides by the result whether the write runs. The search finds too many dependences rather than too
-few. It follows all variables, and all functions in the stacks of both statements. The stack of a statement
-has the functions of the user that were running at the statement, outermost first.
+A write depends on a query if a value of the result reaches the write, or if a branch, a loop or an exception
+decides by the result whether the write runs. The search finds too many dependences rather than too few. A
+stack has the user's functions that were running at a statement, outermost first.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from sqlstress.user_work.guards import (
 
 _RUNS_SQL = {"execute", "executemany"}
 _SAVES_LATER = {"add", "add_all", "append", "create", "insert", "merge", "put", "save"}
-"""Names of methods that give a row to an ORM, which may write it later."""
+"""Names of methods that pass a row to an ORM, which may write the row later."""
 
 
 def may_depend(
@@ -43,9 +42,8 @@ def may_depend(
 ) -> bool | None:
     """Return whether a write may depend on a query; None if the source does not show it.
 
-    `by_rows` is whether a test for a missing row makes a write depend on the query, as before an INSERT.
-    `sets` are the columns that an UPDATE sets. `others` are further columns that the query reads, such as the
-    row's key: an UPDATE that uses only these does not depend on the query.
+    `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
+    UPDATE sets. `others` are further columns that the query reads, such as the key: their use does not count.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
@@ -84,7 +82,7 @@ def may_depend(
 
 
 def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]) -> bool:
-    """Return whether the code compares or adds the results of two queries; False if it is not known."""
+    """Return whether the code compares or adds the results of two queries; False if unknown."""
     depth = common_depth(first_stack, then_stack)
     if depth is None or scope_of(first_stack[depth].file, first_stack[depth].line) is None:
         return False
@@ -97,7 +95,7 @@ def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]
 
 
 def processes_rows(stack: Sequence[StackEntry]) -> bool:
-    """Return whether the function that runs a query has a loop over its rows; False if it is not known."""
+    """Return whether the function that runs a query loops over the rows; False if unknown."""
     if not stack or scope_of(stack[-1].file, stack[-1].line) is None:
         return False
     flow = Flow(stack[-1], ROW, (set(), set()), by_rows=False)
@@ -105,7 +103,7 @@ def processes_rows(stack: Sequence[StackEntry]) -> bool:
 
 
 def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
-    """Return whether a query's result may leave the functions of its stack; True if not known."""
+    """Return whether a query's result may leave the functions on the stack; True if unknown."""
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
         return True
     kind, callee = ROW, None
@@ -126,7 +124,7 @@ def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]]
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result, also through exceptions, loops and changes of objects."""
+    """Flow of a query's result through a function, also by exceptions, loops and changed objects."""
 
     def __init__(
         self,
@@ -137,10 +135,10 @@ class _WideFlow(Flow):
         argument_kinds: dict[str, int] | None = None,
         escapes: bool = False,
     ) -> None:
-        """Analyse a function as `Flow` does.
+        """Analyse a function like `Flow`.
 
-        `escapes` is whether the function that the entry's line calls may store the query's result in an
-        argument or in its object.
+        `escapes` is whether the function called in the entry's line may store the result in its object or
+        arguments.
         """
         super().__init__(entry, kind, names, by_rows, argument_kinds)
         if escapes:
@@ -153,16 +151,16 @@ class _WideFlow(Flow):
         self._assign_in_branch(node)
 
     def _names_in_calls(self, line: int) -> Iterator[str]:
-        """Yield the names of arguments and objects in the call expressions of a line."""
+        """Yield the names of arguments and objects in calls on a line."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Call) and contains(node, line):
                 parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Mark variables as dependent that are set in a branch with a dependent condition.
+        """Mark variables as dependent that are set in a branch whose condition depends on the query.
 
-        A `try` block with the query counts as such a branch, because the query may raise an exception.
+        A `try` block with the query also counts, because the query may raise.
         """
         test = condition_of(node)
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
@@ -175,7 +173,7 @@ class _WideFlow(Flow):
                     self._kinds_by_name.setdefault(name, ROW)
 
     def escapes(self) -> bool:
-        """Return whether the function may store the result outside of its own variables."""
+        """Return whether the function may store the query's result outside of local variables."""
         scope = self._scope
         names = [argument.arg for argument in ast.walk(scope) if isinstance(argument, ast.arg)]
         return any(name.partition(".")[0] in names or "." in name for name in self._kinds_by_name) or any(
@@ -183,10 +181,9 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the result decides, other than by a guard, whether the write in `line` runs.
+        """Return whether a loop, an exception or an ORM's delayed save decides if the write in `line` runs.
 
-        It decides by a loop over the rows, by an exception, or by a condition before an ORM's method such as
-        `save`. `after` is the line of the query.
+        `after` is the line of the query.
         """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
@@ -209,7 +206,7 @@ class _WideFlow(Flow):
         return False
 
     def calls(self, line: int, callee: StackEntry) -> bool:
-        """Return whether an expression in a line calls the callee's function by its name."""
+        """Return whether a line calls the callee's function by its name."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         return any(
             isinstance(node, ast.Call)
@@ -219,7 +216,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property with this function. If so, follow its value."""
+        """Return whether a line reads a property whose function is the callee. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -232,9 +229,9 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each variable that a called function gets.
+        """Return the kind, such as ROW, of each variable that a called function gets, by name.
 
-        A nested function also gets the variables of the function around it.
+        A nested function also gets the variables of the enclosing function.
         """
         scope = scope_of(callee.file, callee.line)
         kinds = self.parameters(line, callee)
@@ -246,7 +243,7 @@ class _WideFlow(Flow):
         return kinds
 
     def _uses_result_at(self, line: int) -> bool:
-        """Return whether an argument of any call in a line depends on the query's result."""
+        """Return whether an argument of a call on a line depends on the query's result."""
         calls = (node for node in nodes(self._scope) if isinstance(node, ast.Call) and contains(node, line))
         return any(self._kind_of(argument) for call in calls for argument in arguments_of(call))
 
@@ -258,10 +255,10 @@ class _WideFlow(Flow):
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
 
     def reaches(self, after: int, line: int) -> bool:
-        """Return whether the query's result reaches the write that `line` runs.
+        """Return whether the query's result reaches the write on `line`.
 
-        The result may be an argument of the write, or it may change an object in the lines from `after` to
-        `line`, which an ORM then writes. Columns that the write does not set do not count.
+        The result may be an argument of the write, or may change an object between the lines `after` and
+        `line` that an ORM then writes. Columns that the write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -290,9 +287,9 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves a row object, whose written columns all got independent values.
+        """Return whether a statement saves a row object whose written columns got independent values.
 
-        Such a statement is `player.save(only=[Player.name])` after `player.name = "anna"`.
+        For example, `player.save(only=[Player.name])` after `player.name = "anna"`.
         """
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -314,7 +311,7 @@ class _WideFlow(Flow):
     def _uses_result(self, part: ast.AST) -> bool:
         """Return whether a part of a statement uses the query's result.
 
-        The object whose method executes the SQL, such as the query's cursor, does not count.
+        The object that executes the SQL, such as the cursor, does not count.
         """
         if isinstance(part, ast.Call) and _runs_sql(part):
             return any(map(self._uses_result, arguments_of(part)))
@@ -325,7 +322,7 @@ class _WideFlow(Flow):
         return any(map(self._uses_result, ast.iter_child_nodes(part)))
 
     def _changes_object(self, node: ast.AST) -> bool:
-        """Return whether a statement stores the result in an object, or may change a row object."""
+        """Return whether a statement stores the query's result in an object, or may change a row object."""
         if isinstance(node, ast.AugAssign):
             return not isinstance(node.target, ast.Name) and bool(
                 self._kind_of(node.target) or self._kind_of(node.value)
@@ -350,7 +347,7 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether a slice leaves only the constant beginning: `f"hello {name}"[:5]`."""
+    """Return whether a slice of an f-string keeps only the constant beginning: `f"hello {name}"[:5]`."""
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice
@@ -361,7 +358,7 @@ def _is_cut_to_its_beginning(node: ast.expr) -> bool:
 
 
 def _is_pythons_own(function: ast.expr) -> bool:
-    """Return whether a function is Python's own, such as `print`: it changes no ORM object."""
+    """Return whether a function, such as `print`, is part of Python, so that it changes no ORM object."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant):
         return True
     root, _, method = path_of(function).partition(".")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class UserExperiment(Experiment):
-    """Base class of the declarations of sql, app and exec, which run the user's own work."""
+    """Base class of the experiments sql, app and exec, which run the user's own work."""
 
     sweeps = True
     many_files = False

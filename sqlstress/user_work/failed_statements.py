@@ -1,14 +1,12 @@
-"""Facts of each statement of the user's code that SQLite refused, also if the code caught the exception.
+"""Records of the user's statements that SQLite refused, even if the user's code caught the exception.
 
-The connections and cursors that the user's code gets are instances of our subclasses. Their methods measure
-the time of each statement and catch its exception. All other facts are read only after a failure.
+Connections and cursors of the user's code, of Python's sqlite3 and of apsw, are instances of our subclasses,
+which time each statement and catch its exception. Other facts are only read after a failure. Not covered are
+connections from before `install`, connections from a factory that is not a class, and methods that the user's
+classes override.
 
-Python's sqlite3 and apsw are covered, also if another library calls them. Not covered are connections that
-existed before `install`, connections from a factory that is not a class, and methods that a class of the
-user's code overrides.
-
-Terms: a call is one call of a function of the user file. A caller is the position in Python code that calls
-the SQLite library. The history of a connection has its last statements.
+Terms: a call is one call of a function of the user's file. A caller is the position in Python code that calls
+the SQLite library. A history has the last statements of a connection.
 """
 
 from __future__ import annotations
@@ -72,72 +70,71 @@ from sqlstress.user_work.recorded_classes import apsw_cursor, runs_statement, sq
 from sqlstress.user_work.source import PlainObservation
 
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
-"""Names of the numbers that PRAGMA synchronous returns."""
+"""Names of the values of PRAGMA synchronous."""
 MIN_UNCLOSED = 10
-"""Minimum number of calls that opened connections to a file, for the same thread, which are still open.
+"""Minimum number of calls that left a connection open, per file and thread, for a finding.
 
 A pool of fixed size opens its connections in few calls.
 """
 SLOW_SCAN_S = 0.005
-"""Minimum time, in seconds, of a write for which the plan of SQLite is read."""
+"""Minimum duration of a write for which the query plan is read, in seconds."""
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 
 class UserLines(Protocol):
-    """Interface of the finder of lines in the user's code, `callers.UserFrames`."""
+    """Finder of lines in the user's code; `callers.UserFrames` implements it."""
 
     def line(self, frame: FrameType | None) -> Line | None:
-        """Return the file and line in the user's code that led to a stack frame; None if there is none."""
+        """Return the file and line of the user's code that led to a stack frame; None if none did."""
 
     def text(self, line: Line) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if it is not in the user's code."""
+        """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""
 
     def awaiting_line(self) -> Line | None:
         """Return the line of the coroutine that waits for this thread; None if unknown."""
 
     def active_calls(self, frame: FrameType | None) -> ActiveCalls:
-        """Return the user's functions on the call stack of a frame, with their current lines."""
+        """Return the user's functions on the call stack of `frame`, with their current lines."""
 
 
 class FailedStatements:
-    """Recorder of failed statements and open transactions in this process, from `install` on."""
+    """Recorder of failed statements and open transactions of this process, from `install` on."""
 
     def __init__(self, lines: UserLines, costs: CallCosts) -> None:
         self.lines = lines
         self.costs = costs
         self.on_open: Callable[[], None] = lambda: None
-        """Function that is called after the user's code has opened a connection."""
+        """Callback after the user's code has opened a connection."""
         self._looks_up = False
         """Whether to search for the user's line at each statement that begins a transaction.
 
-        The search is slow, so it starts only after the first observation that needs the line, such as a
-        transaction that a call left open. Before that, the line is known only if the user's code calls the
-        SQLite library directly.
+        The search is slow, so it starts after the first observation that needs the line. Before that, the
+        line is only known if the user's code calls the SQLite library directly.
         """
         self.used_files = set[str]()
-        """Names of the databases on which statements other than PRAGMA have run."""
+        """Names of the databases on which statements other than PRAGMA ran."""
         self._libraries = set[str]()
-        """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
+        """Libraries that opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self.overlaps = Overlaps(lines)
         self._no_effect = Counter[tuple[str, str, Transaction]]()
-        """Number of PRAGMAs that had no effect, by statement, line and transaction."""
+        """Number of PRAGMAs without effect, by statement, line and transaction."""
         self._open_transactions = OpenTransactions()
         self._open_queries = OpenQueries()
         self._refused_writes = RefusedWrites(self.failures)
         self._idle_ends = Counter[tuple[str, str, str]]()
-        """Number of commits and rollbacks without a transaction, by statement, line and earlier write."""
+        """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
         self._schema_changes = Counter[tuple[str, str]]()
-        """Number of changes of the schema outside of a transaction, by statement and line."""
+        """Number of schema changes outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, Transaction]]()
-        """Number of open transactions that `executescript` committed, by line of the call and transaction."""
+        """Number of open transactions that `executescript` committed, by line and transaction."""
         self._in_memory = Counter[tuple[str, str]]()
-        """Number of connections to databases in memory, by name and line."""
+        """Number of connections to in-memory databases, by name and line."""
         self._histories: list[History] = []
 
     def install(self) -> None:
-        """Record the statements of all connections that are opened from now on. This cannot be undone."""
+        """Record the statements of all connections that are opened from now on, permanently."""
         connect = sqlite3.connect
 
         def watched_connect(*args: Any, **options: Any) -> Any:
@@ -163,9 +160,9 @@ class FailedStatements:
         count_kind(self._in_memory, (name, self.line_text(line)))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
-        """Replace the connection's class in the arguments of `sqlite3.connect` by our subclass of it.
+        """Return the positional arguments of `sqlite3.connect` with our subclass as the connection's class.
 
-        Return the positional arguments; `options`, the keyword arguments, are changed in place.
+        The keyword arguments, `options`, are changed in place.
         """
         index = 5
         factory = args[index] if len(args) > index else options.get("factory", sqlite3.Connection)
@@ -198,7 +195,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return a new history (last statements) of a new connection. Drop those of deleted connections."""
+        """Return the history (last statements) of a new connection. Drop histories of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():
@@ -207,7 +204,7 @@ class FailedStatements:
         return history
 
     def open_libraries(self, file: str) -> set[str]:
-        """Return the libraries that have the file `file` open: "sqlite3", "apsw" or both."""
+        """Return the libraries that have `file` open: "sqlite3", "apsw" or both."""
         return {
             "sqlite3" if isinstance(connection, sqlite3.Connection) else "apsw"
             for history in self._histories
@@ -215,7 +212,7 @@ class FailedStatements:
         }
 
     def apsw_settings(self, file: str) -> dict[str, str]:
-        """Return the settings of apsw's open connections to the file `file`, by name of the setting.
+        """Return the settings of apsw's open connections to `file`, such as journal_mode, by name.
 
         Different values are separated by " / ". Empty if sqlite3 has opened a connection, too.
         """
@@ -230,27 +227,24 @@ class FailedStatements:
         return {name: " / ".join(values) for name, values in found.items()}
 
     def holds_write_lock(self, file: str) -> bool:
-        """Return whether this process has an open transaction that has written to the file `file`."""
+        """Return whether this process has an open transaction that has written to `file`."""
         return any(
             file in history.name and is_in_transaction(history.connection()) and history.transaction().wrote
             for history in self._histories
         )
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the instruction in `frame` that calls the SQLite library, or the user's line if `_looks_up`.
+        """Return the position in Python code that calls the SQLite library from `frame`.
 
-        Without `_looks_up`, the line is only searched for when it is reported, because the search takes as
-        long as a short statement.
+        With `_looks_up`, this is the user's line. Otherwise the user's line is searched for only when it is
+        reported, because the search takes as long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
         return frame.f_code, frame.f_lasti
 
     def line_text(self, at: Caller | None) -> str:
-        """Return the line of a caller, a position in code, such as "bank.py:27".
-
-        Empty if the line is unknown, or is not in the user's code.
-        """
+        """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
         if at is None:
             return ""
         origin, number = at
@@ -264,10 +258,7 @@ class FailedStatements:
         return self.lines.text((origin, number))
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of the last statement of a connection, with its SQLite result code.
-
-        `waited_s` is the duration of the failed statement, in seconds.
-        """
+        """Record the failure of a connection's last statement, with SQLite's result code and the duration."""
         *earlier, (sql, was_open, *_) = history.steps
         line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
         kind = Kind(code, short_sql(sql), self.line_text(line))
@@ -302,10 +293,9 @@ class FailedStatements:
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
-        """Return the lines of a committed and an uncommitted earlier write of the call.
+        """Return the lines of a committed and of an uncommitted earlier write of the call, or empty texts.
 
-        `earlier` has the statements before the last one, which has failed. A line is empty if there is no
-        such write.
+        `earlier` has the connection's statements before the last one, which failed.
         """
         sql, was_open, *_ = history.steps[-1]
         if not is_write(sql):
@@ -315,9 +305,9 @@ class FailedStatements:
         return self._last_write(history, earlier), ""
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line of the last write of the current call that was not rolled back, if any.
+        """Return the line of the current call's last write that was not rolled back; empty if unknown.
 
-        `earlier` has the statements before the last one.
+        `earlier` has the connection's statements before the last one.
         """
         refused = history.refused()
         for step in reversed(earlier):
@@ -329,10 +319,7 @@ class FailedStatements:
         return ""
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
-        """Return the transaction of another connection of this process that holds the write lock, or None.
-
-        That connection has written in a transaction that is still open, and runs no statement now.
-        """
+        """Return the transaction of another, idle connection of this process with the write lock, or None."""
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_in_transaction(connection):
@@ -343,7 +330,7 @@ class FailedStatements:
         return None
 
     def _reader(self, failed: Any, name: str) -> str:
-        """Return the open query, with its line, of another connection of this process, if any."""
+        """Return an open query of another connection of this process, with its line; empty if unknown."""
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_open(connection):
@@ -354,26 +341,26 @@ class FailedStatements:
         return ""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
-        """Record a long hold of the write lock. `first` is the first statement of its transaction."""
+        """Record a long hold of the write lock. `first` is the first statement of the transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
         self._looks_up = True
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
-        """Record a write that used `cpu_s` seconds of CPU time, while it had the write lock."""
+        """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
         self._looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
-        """Record a PRAGMA that had no effect because it ran in a transaction."""
+        """Record a PRAGMA that had no effect because a transaction was open."""
         line = self.lines.line(sys._getframe(2))
         count_kind(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
 
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
-        """Record a commit or rollback that had no effect, unless a library called it.
+        """Record a commit or rollback without effect, because no transaction was open.
 
-        `write` is the first write of the call, which has committed by itself.
+        `write` is the call's first write, which was committed at once. Calls by a library do not count.
         """
         if at := self.line_text((frame.f_code, frame.f_lasti)):
             sql, _, line, *_ = write
@@ -381,15 +368,15 @@ class FailedStatements:
             count_kind(self._idle_ends, (statement, at, done))
 
     def add_schema_change(self, step: TimedStep) -> None:
-        """Record a statement outside of a transaction that changed the schema, unless no call has begun."""
+        """Record a schema change outside of a transaction, unless no call has begun."""
         sql, _, at, *_ = step
         if self.costs.begun_s:
             count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
 
     def add_split(self, transaction: Transaction) -> None:
-        """Record that `executescript` has committed an open transaction, as Python does before the script.
+        """Record that `executescript` committed an open transaction, as Python does before the script.
 
-        Nothing is recorded outside of the window: scripts at the start of a program often set up tables.
+        Only in the measured window: scripts at the start of a program often create tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -403,10 +390,10 @@ class FailedStatements:
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
-        """Record the transactions that are open in this thread after a call of the user's function `call`.
+        """Record this thread's open transactions and queries after a call of the function `call`.
 
-        `returned` is whether the call raised no exception. At most every LOOK_S seconds, also search for
-        queries that stay open.
+        `returned` is whether the call raised no exception. The search for open queries runs at most every
+        LOOK_S seconds.
         """
         self._refused_writes.end_call(call, self._histories, returned=returned)
         self._open_queries.look(self._histories, self.line_text)
@@ -415,7 +402,7 @@ class FailedStatements:
             self._looks_up = True
 
     def records(self) -> list[PlainObservation]:
-        """Return all observations of this process, each kind with its count. Call it at the end."""
+        """Return all observations of this process, with counts. Call it at the end of the work."""
         self._open_transactions.end_work(self._histories)
         for history in self._histories:
             if not is_in_transaction(history.connection()):
@@ -441,7 +428,7 @@ class FailedStatements:
         ]
 
     def _other_sqlite(self) -> Iterator[PlainObservation]:
-        """Yield the version of SQLite that ran, if only apsw was used, which has its own SQLite."""
+        """Yield the version of apsw's own SQLite, if only apsw opened connections."""
         if self._libraries == {"apsw"}:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
@@ -476,10 +463,10 @@ class FailedStatements:
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
-    """Return the state of a transaction ("none", "read" or "written"), without temporary tables.
+    """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
 
-    Writes of temporary tables take no lock of the database file, but an INSERT ... SELECT may read the file.
-    `refused` are the ids of the statements that got no lock.
+    Writes of temporary tables do not lock the database file, but an INSERT ... SELECT may read it. `refused`
+    has the `id()` of each statement that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -488,9 +475,9 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
-    """Return a text on a write that reads a whole table and took SLOW_SCAN_S; empty for other writes.
+    """Return a text on a write that scans a whole table and took SLOW_SCAN_S or longer; else "".
 
-    `steps` are earlier statements of the connection, in which the same write may have succeeded.
+    `steps` are the connection's earlier statements, in which the same write may have succeeded.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
@@ -500,7 +487,7 @@ def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: s
 
 
 def _scan(connection: Any, sql: str) -> str:
-    """Return the first scan of a whole table in a plan, such as "SCAN t"; empty if there is none."""
+    """Return the first full table scan in a query plan, such as "SCAN t"; empty if there is none."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
         details = (str(row[-1]) for row in plan)
@@ -511,8 +498,7 @@ def _scan(connection: Any, sql: str) -> str:
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     """Return the files in the order in which a transaction locks them, separated by commas.
 
-    `statements` are the transaction's statements, of which the last one failed. Empty if the order is
-    unknown, or there is only one file.
+    The last of `statements` failed. Empty if the order is unknown, or there is a single file.
     """
     files = attached_files(connection)
     if len(files) < 2:

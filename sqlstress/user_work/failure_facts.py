@@ -1,7 +1,4 @@
-"""Facts of a failed statement, converted from the text in the report to the form of the rules of causes.
-
-The rules are in `analysis.causes`: from the facts they conclude the cause of a failure, and its cure.
-"""
+"""Facts of a failed statement: conversion from the report's text to the input of `analysis.causes`."""
 
 from __future__ import annotations
 
@@ -12,21 +9,21 @@ from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.sqlite_codes import ERROR, TRANSACTION_ERROR, name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Shares of the busy timeout below which a failure came at once, and above which it waited for all of it."""
+"""Shares of the busy timeout: less than the first is a failure at once, from the second on a time-out."""
 SHORT_MS = 100
-"""Busy timeout in ms below which a timeout is the cause of a failure."""
+"""Busy timeout in ms below which the short timeout itself is the cause of a failure."""
 HANDLER_MS = 50
-"""Minimum duration in ms of a failure by which it shows a busy handler, if the busy timeout is 0.
+"""Minimum duration of a failure that shows a busy handler, in ms, if the busy timeout is 0.
 
-SQLite reports a timeout of 0 for a connection with a busy handler of the program.
+SQLite reports a timeout of 0 for a connection with the program's own busy handler.
 """
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts of a failure, in the form that the rules of causes compare.
+    """Return the facts of a failed statement in the form that identifies the cause.
 
-    `traits` are the facts as text, from a worker's record. `waited_ms` is the duration of the failed
-    statement. `timeout_ms` is the busy timeout; None if unknown.
+    `traits` are the facts as text. `waited_ms` is the duration of the failed statement, and `timeout_ms` the
+    busy timeout; None if unknown.
     """
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}
@@ -58,12 +55,12 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
 
 
 def code_of(code: int, message: str) -> int:
-    """Return TRANSACTION_ERROR for SQLITE_ERROR with such a message, and other result codes unchanged."""
+    """Return the SQLite result code; TRANSACTION_ERROR for SQLITE_ERROR at BEGIN, COMMIT or ROLLBACK."""
     return TRANSACTION_ERROR if code == ERROR and code_in(message) == TRANSACTION_ERROR else code
 
 
 def explain(sql: str, message: str, traits: Mapping[str, str]) -> str:
-    """Return a sentence on a failed statement, with its cause and cure if the facts leave only one cause."""
+    """Return a sentence on a failed statement, with cause and cure if the cause is certain."""
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
     code, at = code_of(int(traits["code"]), message), traits["at"]
     cause = diagnose(code, facts_of(traits, float(traits["waited_ms"]), timeout_ms)).cause

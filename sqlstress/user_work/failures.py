@@ -1,7 +1,4 @@
-"""Failed statements of a process, counted by kind, and facts that follow from the text of statements.
-
-Failures of a kind have the same result code, SQL text and line of code.
-"""
+"""Counts of failed statements by kind (result code, SQL and line), and facts found in SQL text."""
 
 from __future__ import annotations
 
@@ -24,22 +21,22 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Refusal
 
 MAX_KINDS = 20
-"""Maximum number of kinds of failures. Failures of further kinds are counted by result code only."""
+"""Maximum number of kinds of failures. Further kinds are counted by result code only."""
 MAX_EXAMINED = 50
-"""Number of failures of a kind whose facts are read; later failures are only counted."""
+"""Maximum number of failures per kind whose facts are read. Later failures are only counted."""
 MAX_WAITS = 500
-"""Number of durations of failed calls that are kept for the median of a kind."""
+"""Maximum number of durations per kind of failure that are kept, for the median."""
 MAX_HISTORY = 50
-"""Number of a connection's last statements that are kept, to know how its transaction began."""
+"""Maximum number of a connection's last statements that are kept."""
 MAX_SQL = 100
-"""Maximum number of characters of a statement that are kept."""
+"""Maximum length of the kept text of a statement, in characters."""
 IMPLICIT_BEGIN = "implicit BEGIN"
-"""Text in place of the first statement of a transaction that began without BEGIN or SAVEPOINT."""
+"""Text for the beginning of a transaction that began without BEGIN or SAVEPOINT."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
-"""Pattern of the space and comments before the first word of a statement.
+"""Pattern of spaces and comments before the first word of a statement.
 
 SQLite's trace reports a trigger's statement as a comment, so such a statement has no first word.
 """
@@ -52,34 +49,34 @@ _WRITTEN = re.compile(rf"\b(?:INTO|FROM|UPDATE(?:\s+OR\s+\w+)?)\s+(?:{_NAME}\s*\
 Line = tuple[str, int]
 """File and line number."""
 Instruction = tuple[CodeType, int]
-"""Code object of a function, and the offset of an instruction in its bytecode."""
+"""Code object of a function, and the offset of an instruction in the bytecode."""
 Caller = Line | Instruction
-"""Position in Python code that calls the SQLite library, sqlite3 or apsw."""
+"""Position in Python code that calls sqlite3 or apsw."""
 UNKNOWN_CALLER: Line = ("", 0)
 Step = tuple[str, bool, Caller | None]
-"""Statement of a connection: SQL, whether a transaction was open before it, and its caller.
+"""Statement of a connection: SQL, whether a transaction was already open, and calling position.
 
-The caller, the position that called the SQLite library, is None unless the statement began a transaction.
+The position is None unless the statement began a transaction.
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
-"""A `Step`, with the start and end of the statement, as times of `perf_counter` in seconds."""
+"""Statement as in `Step`, with start and end as times of `perf_counter`, in seconds."""
 K = TypeVar("K")
 _S = TypeVar("_S", bound=Step | TimedStep)
 
 
 class Kind(NamedTuple):
-    """Kind of failures of statements: the facts that all failures of the kind share."""
+    """Facts by which failures of statements are grouped."""
 
     code: int
     """Extended result code of SQLite."""
     sql: str
-    """SQL of the statement, shortened, with its numbers replaced by N."""
+    """SQL of the statement, shortened, with numbers replaced by N."""
     at: str
     """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
 
 
 class FailureFacts(NamedTuple):
-    """Facts that are read after the failure of a statement, as text; a fact is empty if it is unknown."""
+    """Facts read after the failure of a statement, as text; each is "" if unknown."""
 
     timeout_ms: str
     """Busy timeout of the connection, in ms."""
@@ -92,31 +89,30 @@ class FailureFacts(NamedTuple):
     began: str
     """First words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
     open_cursor: str
-    """Whether the connection had a query whose rows were not all fetched: "yes" or "no"."""
+    """Whether the connection had a query with unfetched rows: "yes" or "no"."""
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
-    """Holder of the write lock: "this process" for another, idle connection of the process; or empty."""
+    """"this process" if an idle connection of this process held the write lock; else empty."""
     held_since: str = ""
-    """Statement, with its line, that began the transaction of `holder`; empty if `holder` is empty."""
+    """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
     reader: str = ""
-    """Open query, with its line, of another connection of this process, for which COMMIT waited; or empty."""
+    """Open query and line of another connection of this process, for which COMMIT waited; or empty."""
     scan: str = ""
-    """Text on an earlier run of the statement that was slow because it reads a whole table; or empty."""
+    """Text on an earlier run of the statement that scanned a whole table slowly; or empty."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
     repeated: str = ""
-    """Whether this statement had failed before in this transaction, because of a lock: "yes" or empty."""
+    """"yes" if the statement had already failed in this transaction because of a lock; else empty."""
     lock_order: str = ""
-    """Names of the files that the transaction locked, in order, then of the file that it waited for.
+    """Files that the transaction locked, in order, then the file with the awaited lock; comma-separated.
 
-    The names are separated by commas. Empty if the connection has a single file, or its transaction held no
-    lock.
+    Empty if the connection has a single file, or its transaction held no lock.
     """
 
 
 class Occurrences:
-    """Count, durations and facts of the failures of one kind."""
+    """Count, durations and facts of one kind of failures."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -124,23 +120,23 @@ class Occurrences:
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
         self.given_up = self.repeated = 0
-        """Numbers of calls of the user's code that met such a failure and returned.
+        """Numbers of calls of the user's code that met the failure and returned.
 
-        `repeated` counts the calls that committed something after the failure, and `given_up` the others.
+        `repeated` counts calls that committed after the failure, `given_up` the others.
         """
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
-        """Count a failure of a statement that took `waited_s` seconds."""
+        """Count a failure; `waited_s` is the duration of the statement in seconds."""
         self.count += 1
         self.waits_s.append(waited_s)
         self.longest_s = max(self.longest_s, waited_s)
 
     def traits(self, kind: Kind) -> dict[str, str]:
-        """Return the most frequent facts of these failures, as text by name.
+        """Return the most frequent facts of the failures as text, by name.
 
-        The result also has `waited_ms` and `longest_ms`, the median and maximum duration of the failures, and
-        the numbers of calls `given_up` and `repeated_calls`.
+        The result also has the median and maximum duration in ms (`waited_ms`, `longest_ms`), and the numbers
+        of calls `given_up` and `repeated_calls`.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # These facts are taken from any failure that has them. While two transactions wait for each other,
@@ -161,20 +157,20 @@ class Occurrences:
 
 
 class FailureCounter:
-    """Counter of the failed statements of a process, by kind."""
+    """Counter of failed statements of this process, by kind."""
 
     def __init__(self) -> None:
         self._kinds: dict[Kind, Occurrences] = {}
         self.window: Window | None = None
-        """Time in which failures are counted; None means always, as while connecting.
+        """Measured time in which failures count; None counts all failures, as while connecting.
 
         A statement that began in this time and failed later also counts: it may have waited for the timeout.
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement that took `waited_s` seconds, if this time overlaps the window.
+        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured window.
 
-        `examine` returns the facts of the failure. It is only called for the first failures of each kind.
+        `examine` returns the facts of the failure. It is called for the first failures of each kind only.
         """
         if not overlaps(self.window, waited_s):
             return
@@ -187,16 +183,16 @@ class FailureCounter:
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
     def end_call(self, kind: Kind, *, is_repeated: bool) -> None:
-        """Count a call that met a failure of this kind, and returned.
+        """Count a call that met a failure of this kind and returned.
 
-        `is_repeated` is whether the call committed something after the failure.
+        `is_repeated` is whether the call committed after the failure.
         """
         if occurrences := self._kinds.get(kind):
             occurrences.repeated += is_repeated
             occurrences.given_up += not is_repeated
 
     def records(self) -> list[PlainObservation]:
-        """Return each kind of failures with its count, first error message and most frequent facts."""
+        """Return each kind of failure with its count, first error message and most frequent facts."""
         return [
             (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
             for kind, occurrences in self._kinds.items()
@@ -204,7 +200,7 @@ class FailureCounter:
 
 
 def count_kind(counts: Counter[K], kind: K) -> None:
-    """Count an observation of this kind. After MAX_KINDS kinds, no further kind is counted."""
+    """Count an observation of this kind. After MAX_KINDS kinds, ignore new kinds."""
     if kind in counts or len(counts) < MAX_KINDS:
         counts[kind] += 1
 
@@ -221,9 +217,9 @@ def overlaps(window: Window | None, waited_s: float) -> bool:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return the failed statements that sqlstress itself ran for the user, as those of an SQL script.
+    """Return observations of the failed statements that sqlstress ran for the user, as of an SQL script.
 
-    Their facts follow from the text of the statements and the settings, so nothing is read from connections.
+    Their facts follow from the SQL and the settings, so nothing is read from connections.
     """
     return [_refusal_record(refusal, settings) for refusal in refusals]
 
@@ -253,18 +249,18 @@ def _refusal_record(refusal: Refusal, settings: Settings) -> PlainObservation:
 
 
 def words_of(sql: str) -> tuple[str, str]:
-    """Return the first two words of a statement in capitals; empty for a comment or a trigger's statement."""
+    """Return the first two words of a statement in capitals; ("", "") for a trigger's statement."""
     words = _WORDS.match(sql)
     return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
 
 
 def short_sql(sql: str) -> str:
-    """Return the first MAX_SQL characters of a statement, in one line, with its numbers replaced by N."""
+    """Return a statement in one line of at most MAX_SQL characters, with numbers replaced by N."""
     return group_key(" ".join(sql.split()))[:MAX_SQL]
 
 
 def statement_kind(sql: str) -> str:
-    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint, or empty."""
+    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint or ""."""
     word, _ = words_of(sql)
     if word == "PRAGMA":
         return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
@@ -282,25 +278,25 @@ def is_write(sql: str) -> bool:
 
 
 def written_name(sql: str) -> tuple[str, ...]:
-    """Return the name of the table that a statement writes, with its schema if given; empty if unknown."""
+    """Return the table that a statement writes, after its schema if given; empty if unknown."""
     found = _WRITTEN.search(sql)
     return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
 
 
 def transaction_steps(steps: Sequence[_S]) -> list[_S]:
-    """Return the statements of a connection's last transaction. `steps` are its last statements, in order."""
+    """Return the statements of a connection's last transaction, from its last statements `steps`."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
 
 
 def takes_write_lock(sql: str) -> bool:
-    """Return whether a statement takes the write lock if its transaction does not have it yet."""
+    """Return whether a statement takes the write lock, if its transaction does not have the lock yet."""
     kind = statement_kind(sql)
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 
 
 def is_in_memory(name: str) -> bool:
-    """Return whether a name given to `connect` is that of a database in memory."""
+    """Return whether a database name given to `connect` means a database in memory."""
     return name == ":memory:" or (name.startswith("file:") and (":memory:" in name or "mode=memory" in name))
 
 
@@ -310,18 +306,18 @@ def is_checkpoint(sql: str) -> bool:
 
 
 def is_busy(rows: Any) -> bool:
-    """Return whether the rows of PRAGMA wal_checkpoint say that the checkpoint was busy."""
+    """Return whether the result rows of PRAGMA wal_checkpoint report a busy checkpoint."""
     return bool(rows) and rows[0][0] == 1
 
 
 def transaction_of(
     steps: Iterable[Step | TimedStep], refused: Container[int] = ()
 ) -> tuple[str, str, Caller | None]:
-    """Return state, beginning and caller of a connection's last transaction.
+    """Return the state of a connection's last transaction, its first words, and who called for it.
 
-    `steps` are the connection's last statements, in order; `refused` are the ids of those that got no lock.
-    The state is "none", "read" or "written"; "" if unknown. The beginning is the first words of the statement
-    that began the transaction. The caller is the position that ran this statement.
+    `steps` are the connection's last statements; `refused` has the `id()` of each step that got no lock. The
+    state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
+    item is the position in Python code that ran the first statement.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Failed statements of the user's code: a table, then the cause and the cure of the most frequent kinds.
+"""Report on failed statements of the user's code: table, and causes with cures of the most frequent.
 
-Terms: a sighting is an observation of a process, such as a failed statement, in the report. A cause is
-concluded from the facts of failures by a named rule of `analysis.causes`.
+A sighting is an observation in the report, such as a failed statement. Named rules of `analysis.causes`
+conclude causes from the facts of failures.
 """
 
 from __future__ import annotations
@@ -56,26 +56,27 @@ from sqlstress.user_work.failure_facts import code_of, facts_of
 from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
 
 MAX_ROWS = 5
-"""Maximum number of rows in the table of failed statements; the JSON report has all kinds."""
+"""Maximum number of table rows; the JSON report has all failed statements."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Names of rules, each with the name of another rule whose cause has the same cure."""
+"""Names of causes, each with the name of another cause that has the same cure."""
 _MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
 MAX_CAUSES = 3
-"""Maximum number of findings of each function here, such as causes of failed statements."""
+"""Maximum number of findings of each kind, such as causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
-"""Minimums for a finding on long holds of the write lock: number, and shares of time outside of SQLite.
+"""Minimums for a finding on long holds of the write lock.
 
-The first share is relative to the time of the process, the second to the duration of the longest hold.
+They are the number of holds, the share of the process's time, and the share of the longest hold outside of
+SQLite.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER = "commit-behind-reader"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement")
-"""Names of rules of `analysis.causes`."""
+"""Names of causes for failed writes of transactions that had read before."""
 
 
 class Failure(NamedTuple):
-    """Failures of a statement with the same result code and line, summed over trials and workers."""
+    """Failures of one statement with one result code, summed over trials and workers."""
 
     code: int
     sql: str
@@ -84,30 +85,30 @@ class Failure(NamedTuple):
     facts: Facts
     times: int
     waited_ms: float
-    """Median duration of the failures in ms, of the worker with the most failures."""
+    """Median duration of the failed calls in ms, in the worker with the most failures."""
     longest_ms: float
-    """Duration of the longest failure in ms, of all workers."""
+    """Maximum duration of a failed call in ms, in all workers."""
     given_up: int
     repeated: int
     """Numbers of calls that met the failure and returned, without and with a later commit."""
     timeout_ms: int | None
     held_since: str
-    """Statement that began the transaction which held the write lock.
+    """Statement that began the transaction with the write lock; empty if unknown.
 
-    Empty unless an idle connection of the same process held the lock.
+    Known if an idle connection of the failing process held the lock.
     """
     reader: str = ""
-    """Open query of the same process, for which COMMIT waited; empty if no query was open."""
+    """Open query of the process, for which COMMIT waited; empty if no query was open."""
     scan: str = ""
-    """Text on a slow run of the statement that reads a whole table; empty if no run was slow."""
+    """Text on a slow run of the statement that scans a whole table; empty if no run was slow."""
     lock_order: tuple[str, ...] = ()
-    """Files, in the order in which the transaction locked them, then the file whose lock it waited for."""
+    """Files in the order in which the transaction locked them, then the file that it waited for."""
     opposite: str = ""
-    """Line of another failure, whose transaction locked two of these files in the opposite order."""
+    """Line of another failure, whose transaction locked two of the files in reverse order; or empty."""
 
 
 def failures_of(group: Group) -> list[Failure]:
-    """Return the failed statements of a group of cases, one item per kind, the most frequent kind first."""
+    """Return the failed statements of a group of cases, merged by kind, the most frequent first."""
     merged: dict[tuple[object, ...], list[Failure]] = {}
     for sighting in sightings(group, FAILED_STATEMENT):
         failure = failure_of(sighting)
@@ -117,9 +118,9 @@ def failures_of(group: Group) -> list[Failure]:
 
 
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
-    """Return the failures with the fact `shared_cache` set, if a result code shows a shared cache.
+    """Return the failures with `facts.shared_cache` set, if a result code shows a shared cache.
 
-    The name of a connection may not show it: Python and apsw can share the cache of all connections.
+    Names of connections may not show it: Python and apsw can share the cache of all connections.
     """
     if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
         return failures
@@ -127,7 +128,7 @@ def with_shared_cache(failures: list[Failure]) -> list[Failure]:
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return a failure with `opposite` set if another transaction locked its files in reverse order."""
+    """Return a failure with `opposite` set if another transaction locked the files in reverse order."""
     pairs = {*combinations(failure.lock_order, 2)}
     for other in others:
         if pairs & {*combinations(reversed(other.lock_order), 2)}:
@@ -137,7 +138,7 @@ def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
 
 
 def failure_of(sighting: Sighting) -> Failure:
-    """Return the failures of a statement that a worker has recorded in a sighting."""
+    """Return the failures of a statement from a worker's observation in the report."""
     traits = sighting.traits
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
@@ -165,7 +166,7 @@ def failure_of(sighting: Sighting) -> Failure:
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of the failures of a kind, with the facts of the worker with the most failures."""
+    """Return the sum of one kind's failures, with the facts of the worker with the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
@@ -184,9 +185,9 @@ def _merged(failures: Sequence[Failure]) -> Failure:
 
 
 def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
-    """Yield the table of failed statements, if there are any.
+    """Yield the table of failed statements; nothing without failures.
 
-    `with_warmup` is whether failures in the warm-up are counted, too.
+    `with_warmup` is whether failures in the warm-up count, too.
     """
     failures = failures_of(group)
     if not failures:
@@ -230,9 +231,9 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 
 
 def failure_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each cause of failed statements, with its cure; the most frequent cause first.
+    """Yield a finding for each cause of failed statements, with its cure; the most frequent first.
 
-    The cause that a lock was held for too long comes last, as it may be a consequence of another cause.
+    A lock that was held for too long comes last, because it may follow from another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     consequences = _consequences(group)
@@ -247,7 +248,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         and name(failure.code) not in consequences
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
-    explained = {_primary(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
+    explained = {_statement_key(failure) for failure, diagnosis in diagnoses if diagnosis.cause}
     upgrades = {
         sighting.traits.get("then_at")
         for sighting in sightings(group, SUSPICION)
@@ -255,9 +256,9 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     }
     for failure, diagnosis in diagnoses:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
-        if diagnosis.cause or not (is_upgrade or _primary(failure) in explained):
-            by_cause.setdefault(_group(failure, diagnosis), []).append((failure, diagnosis))
-    largest, holds = sorted(by_cause.values(), key=_order), [*own_hold_findings(group)]
+        if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
+            by_cause.setdefault(_finding_key(failure, diagnosis), []).append((failure, diagnosis))
+    largest, holds = sorted(by_cause.values(), key=_cause_sort_key), [*own_hold_findings(group)]
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         yield Finding(
@@ -275,7 +276,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
-    """Return the facts on the calls of the user's code that met failures with BUSY, for the sentence.
+    """Return the number of calls that gave up after SQLITE_BUSY, and whether all repeated their work.
 
     `raised` has the errors with which calls ended.
     """
@@ -287,26 +288,29 @@ def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[s
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
-    """Return whether the code caught all violations of a constraint. `raised` has the errors of calls."""
+    """Return whether the user's code caught every violation of a constraint.
+
+    `raised` has the errors with which calls ended.
+    """
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
-def _primary(failure: Failure) -> tuple[str, str, int]:
-    """Return the statement of a failure, its line, and the primary result code."""
+def _statement_key(failure: Failure) -> tuple[str, str, int]:
+    """Return the SQL, the line and the primary result code of a failure."""
     return failure.sql, failure.at, failure.code & 0xFF
 
 
-def _order(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the sort key of a cause: certain causes first, then by number of failures, descending."""
+def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
+    """Return the sort key of a cause: certain causes first, then by descending number of failures."""
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
 def _explanation(failure: Failure, diagnosis: Diagnosis, holds: Sequence[Finding]) -> str | None:
-    """Return a text on the cause and cure of a failure, with its details; None if the cause is unknown.
+    """Return a text on cause and cure of a failure, with details; None if the cause is unknown.
 
-    `holds` are findings on transactions that held the write lock for long.
+    `holds` are findings on long holds of the write lock.
     """
     if not diagnosis.cause:
         return None
@@ -318,7 +322,7 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holds: Sequence[Finding
 
 
 def _details(failure: Failure, cause: str) -> str:
-    """Return a sentence that names the transaction or statement behind a cause; empty if it is unknown."""
+    """Return a sentence with the transaction or statement behind a cause; empty if unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
     if cause == LOCK_ORDER and failure.opposite:
@@ -331,15 +335,15 @@ def _details(failure: Failure, cause: str) -> str:
     return ""
 
 
-def _group(failure: Failure, diagnosis: Diagnosis) -> str | int:
-    """Return the key of the finding that explains a failure: failures with the same cure share it."""
+def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
+    """Return the key of the finding that explains a failure; equal for causes with the same cure."""
     if not diagnosis.cause:
         return failure.code
     return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
 
 
 def refused_upgrades(group: Group) -> set[str]:
-    """Return the lines of writes that failed because their transaction had read before; see _UPGRADES."""
+    """Return the lines of writes that failed because their transaction had read before."""
     return {
         failure.at
         for failure in failures_of(group)
@@ -348,25 +352,25 @@ def refused_upgrades(group: Group) -> set[str]:
 
 
 def explained_errors(group: Group) -> set[str]:
-    """Return the names of the SQLite errors, such as "SQLITE_BUSY", whose cause is known in the group."""
+    """Return the SQLite errors of a group, such as "SQLITE_BUSY", whose cause is known."""
     return _consequences(group) | {
         name(failure.code) for failure in failures_of(group) if diagnose(failure.code, failure.facts).cause
     }
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the names of errors that follow from another cause, whose finding names them.
+    """Return the SQLite errors that follow from unclosed connections, a moved database or lost locks.
 
-    Such causes are connections that stay open, a database that was moved, and lost locks.
+    The findings on these causes name the errors.
     """
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
     return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))
 
 
 def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the names of the errors that follow from a database that was moved or closed in use.
+    """Return the SQLite errors that follow from a moved database (MOVED) or from lost locks (CLOSED).
 
-    `kind` is MOVED or CLOSED. Empty if no such use was seen.
+    Empty if the report has no such observation.
     """
     if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
         return []
@@ -375,7 +379,7 @@ def errors_after(group: Group, kind: str) -> list[str]:
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield findings on causes and signs that a process lost SQLite's locks on its open database."""
+    """Yield findings on causes and signs that a process lost SQLite's locks on an open database."""
     kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
@@ -411,9 +415,9 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL that grew in the runs of a group, with the kind of growth.
+    """Yield a finding on the largest WAL that grew in a group's trials; nothing if none grew.
 
-    Yield nothing if no WAL grew. `is_automatic` is False if the user's connections make no checkpoints.
+    `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
     growths = [
         (trial.wal, kind, run.case)
@@ -438,9 +442,9 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
 
 
 def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open; without them, on the growth of the WAL.
+    """Yield findings on queries that stayed open; without such queries, on the growth of the WAL.
 
-    `is_automatic` is False if the user's connections make no checkpoints.
+    `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
     statements = dict[tuple[str, str], float]()
     for sighting in sightings(group, OPEN_STATEMENT):
@@ -461,7 +465,7 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on slow writes, and on transactions that held the write lock mostly outside of SQLite.
+    """Yield findings on slow writes, and on write locks that were held mostly outside of SQLite.
 
     A single hold may be an accident of a busy machine, so it is left out.
     """
@@ -495,7 +499,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 
 
 def unclosed_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line whose connections calls do not close."""
+    """Yield a finding for each line whose connections stay open."""
     most: dict[str, int] = {}
     for sighting in sightings(group, UNCLOSED):
         most[sighting.what] = max(most.get(sighting.what, 0), int(sighting.traits["open"]))
@@ -504,7 +508,7 @@ def unclosed_findings(group: Group) -> Iterator[Finding]:
 
 
 def memory_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each database in memory: such a database is private to its process."""
+    """Yield a finding for each in-memory database, which only its process can see."""
     kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
     for name_given, at in [*kinds][:MAX_CAUSES]:
         yield Finding(
@@ -516,7 +520,7 @@ def memory_findings(group: Group) -> Iterator[Finding]:
 
 
 def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line at which `executescript` committed the open transaction."""
+    """Yield a finding for each line at which `executescript` committed an open transaction."""
     kinds: dict[str, list[Sighting]] = {}
     for sighting in sightings(group, SPLIT):
         kinds.setdefault(sighting.what, []).append(sighting)
@@ -531,7 +535,7 @@ def split_findings(group: Group) -> Iterator[Finding]:
 
 
 def schema_change_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on a change of the schema outside of a transaction, if statements failed by it."""
+    """Yield a finding on a schema change outside of a transaction, if statements failed because of it."""
     messages = [failure.message for failure in failures_of(group) if failure.code == ERROR]
     broken = [message for message in messages if _MISSING_OBJECT.search(message)]
     changes = [*sightings(group, SCHEMA_CHANGE)] if broken else []
@@ -545,7 +549,7 @@ def schema_change_findings(group: Group) -> Iterator[Finding]:
 
 
 def overlap_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on overlapping transactions of threads that share a connection, if any."""
+    """Yield a finding on overlapping transactions of threads that share a connection."""
     counts: dict[tuple[tuple[str, str], ...], int] = {}
     for sighting in sightings(group, OVERLAP):
         kind = tuple(sighting.traits.items())
@@ -570,9 +574,9 @@ def user_checks(group: Group) -> Iterator[Check]:
 
 
 def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on calls in which SQLite refused a write after other work that was not undone.
+    """Yield findings on calls that kept or repeated earlier work after SQLite had refused a write.
 
-    Yield nothing if none of the user's checks failed, or if another cause of the failure is known.
+    Nothing if no check of the user failed, or if another cause of the failure is known.
     """
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
@@ -598,7 +602,7 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on PRAGMAs in a transaction, and on commits and rollbacks without one."""
+    """Yield findings on PRAGMAs in a transaction, and on commits and rollbacks without a transaction."""
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, NO_EFFECT):
         kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
@@ -620,10 +624,7 @@ def no_effect_findings(group: Group) -> Iterator[Finding]:
 
 
 def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each of the user's functions that returned with a transaction open.
-
-    Calls that closed their connection in a transaction get a finding of their own.
-    """
+    """Yield a finding for each function that left a transaction open, or closed its connection in one."""
     kinds: dict[tuple[str, bool], list[Sighting]] = {}
     for sighting in sightings(group, LEFT_OPEN):
         kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)

@@ -1,13 +1,12 @@
 """Search in the user's source code for a guard between a query and a later write.
 
-A guard is a condition, such as `if balance >= 10`, that depends on the query's result and decides whether the
-write runs: its branch contains the write, or can leave the function or loop before the write. The search is
-for writes that use no value from the query, as in `SET n = n - 10`: they race with the query only if there is
-a guard. A test for a missing row is no guard, because an UPDATE of a missing row changes nothing.
+A guard is a condition on the query's result, such as `if balance >= 10`, that decides whether the write runs:
+the write is in its branch, or the branch can leave the function or loop before the write. A write that uses
+no value of the query, as in `SET n = n - 10`, races with the query only if there is a guard. A test for a
+missing row is no guard, because an UPDATE of a missing row changes nothing.
 
-The stack of a statement has the functions of the user that were running at the statement, outermost first.
-The search covers the innermost function that is in both stacks, and the functions from there to each
-statement.
+A stack has the user's functions that were running at a statement, outermost first. The search covers the
+innermost function in both stacks, and the functions from there to each statement.
 """
 
 from __future__ import annotations
@@ -19,43 +18,43 @@ from functools import cache
 from typing import NamedTuple
 
 ROW, _VALUE, _CHECKED = 1, 2, 3
-"""Kinds of expressions that depend on the query's result; other expressions have kind 0.
+"""Kinds of expressions that depend on the query's result; 0 means other expressions.
 
-ROW: a row, or several rows. _VALUE: a value from a row. _CHECKED: the truth of a guard's condition. If
-several kinds are possible, the highest counts.
+ROW: a row, or several rows. _VALUE: a value of a row. _CHECKED: the truth of a guard's condition. If several
+kinds are possible, the highest counts.
 """
 _OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
-"""Kinds of guards, which are conditions that decide whether a write runs.
+"""Kinds of guards (conditions that decide whether a write runs).
 
-_OTHER_COLUMNS: the guard tests no column that the write changes. _WRITTEN_COLUMNS: it tests such a column, or
-its columns are unknown.
+_OTHER_COLUMNS: the guard tests no column that the write changes. _WRITTEN_COLUMNS: the guard tests such a
+column, or its columns are unknown.
 """
 _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
 }
-"""Functions whose result is a row, rows, or the number of rows."""
+"""Functions that return a row, rows, or the number of rows."""
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class StackEntry(NamedTuple):
-    """Function of the user that was running when an SQL statement ran, and its position."""
+    """Function of the user that was running at an SQL statement, and its current position."""
 
     frame: int
-    """Id of the function's frame; a later call of a function may have the same id."""
+    """Id of the function's frame; a later call may have the same id."""
     file: str
     line: int
     instruction: int
-    """Offset of the current instruction in the function's bytecode."""
+    """Offset of the current instruction in the bytecode."""
 
 
 class FoundGuards(NamedTuple):
-    """Guards between a query and a write, as far as the source shows them."""
+    """Guards (conditions) between a query and a write, as far as the source shows them."""
 
     exists: bool
     """Whether a guard tests a column that the write changes."""
-    of_others: bool = False
+    on_other_columns: bool = False
     """Whether a guard tests only columns that the write does not change."""
 
 
@@ -68,9 +67,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    A guard is a condition on the query's result that decides whether the write runs. `columns` are the
-    columns that the write changes, and `read` the columns that the query reads. `by_rows` is whether a test
-    for a missing row is a guard, because the query's WHERE clause tests a column of `columns`.
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are those that
+    the write changes, `read` those that the query reads. `by_rows` is whether a test for a missing row is a
+    guard, because the query's WHERE clause tests a changed column.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -79,27 +78,27 @@ def guard_between(
     if None in scopes:
         return None
     names = {*columns}, {*read} - {*columns}
-    kind, of_others = ROW, False
+    kind, on_other_columns = ROW, False
     for entry in reversed(query_stack[depth + 1 :]):
         flow = Flow(entry, kind, names, by_rows)
         if flow.leaves_by_error():
             return FoundGuards(True)
-        kind, of_others = flow.return_kind() or ROW, of_others or flow.has_other_guard
+        kind, on_other_columns = flow.return_kind() or ROW, on_other_columns or flow.has_other_guard
     flow = Flow(query_stack[depth], kind, names, by_rows)
     before = query_stack[depth].line
     for entry, callee in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
         if flow.has_guard(before, entry.line):
             return FoundGuards(True)
-        of_others = of_others or flow.has_other_guard
+        on_other_columns = on_other_columns or flow.has_other_guard
         if not callee:
             break
         argument_kinds = flow.parameters(entry.line, callee)
         flow, before = Flow(callee, 0, names, by_rows, argument_kinds), 0
-    return FoundGuards(False, of_others)
+    return FoundGuards(False, on_other_columns)
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost function that was running at both; None if none was."""
+    """Return the index of the innermost function that is running in both stacks; None if none is."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         # The frame of a later call may have the same id.
@@ -123,7 +122,7 @@ def _module(file: str) -> ast.Module | None:
 
 @cache
 def scope_of(file: str, line: int) -> _Function | ast.Module | None:
-    """Return the function or module around a line; None if the source is not available."""
+    """Return the function or module that contains a line; None without the source."""
     module = _module(file)
     if module is None or not module.body:
         return None
@@ -132,7 +131,7 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
-    """Return the string constants of the running functions of a stack; None if a source is missing."""
+    """Return the string constants in the functions of a stack; None if a source is missing."""
     scopes = [scope_of(entry.file, entry.line) for entry in stack]
     if not scopes or None in scopes:
         return None
@@ -145,7 +144,7 @@ def contains(node: ast.AST, line: int) -> bool:
 
 
 def nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below `scope` in source order, except for nested functions and classes."""
+    """Yield the nodes below `scope` in source order, without nested functions and classes."""
     for node in ast.iter_child_nodes(scope):
         if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
             yield node
@@ -167,7 +166,7 @@ def condition_of(node: ast.AST) -> ast.expr | None:
 
 
 def targets_of(node: ast.AST) -> list[ast.expr]:
-    """Return the targets of an assignment or loop; empty for other nodes."""
+    """Return the variables that an assignment or loop sets; empty for other nodes."""
     if isinstance(node, ast.Assign):
         return node.targets
     target = getattr(node, "target", None)
@@ -180,7 +179,7 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether a comparison with an expression, None or len(...), tests for a missing row."""
+    """Return whether an operand, None or len(...), makes a comparison a test for a missing row."""
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
@@ -199,9 +198,9 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is ROW, _VALUE or _CHECKED, by the value that the entry's line gets from the query; 0 if the
-        line does not run the query. `names` has the columns that the write changes, and other columns that
-        the query reads. `argument_kinds` has the kinds of the function's parameters, by name.
+        `kind` is the kind of value (ROW, _VALUE or _CHECKED) that the entry's line gets from the query; 0 if
+        it does not run the query. `names` has the columns that the write changes, and other columns of the
+        query. `argument_kinds` has the kinds of the parameters, by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -214,7 +213,7 @@ class Flow:
         self._follow()
 
     def _follow(self) -> None:
-        """Find the variables that depend on the query.
+        """Find the variables that depend on the query's result.
 
         Two passes are needed, because a loop may use a variable before the line that sets it.
         """
@@ -227,7 +226,7 @@ class Flow:
         return self._kind_of(node) > 0
 
     def operands(self) -> Iterator[tuple[ast.expr, ast.expr]]:
-        """Yield the two operands of each comparison, sum and difference of the function."""
+        """Yield both operands of each comparison, sum and difference in the function."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Compare):
                 yield node.left, node.comparators[0]
@@ -237,7 +236,7 @@ class Flow:
                 yield node.target, node.value
 
     def iterated(self) -> Iterator[ast.expr]:
-        """Yield the expressions over whose items the function loops, without comprehensions."""
+        """Yield the expressions over which `for` statements of the function loop."""
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor):
                 yield node.iter
@@ -245,12 +244,12 @@ class Flow:
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a condition on the query's result decides whether `line` runs.
 
-        The condition ends at line `after` or later.
+        `after` is the first line in which the condition may end.
         """
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
-        """Return whether the function has a guard after the query that may raise an error."""
+        """Return whether a condition on the query's result may raise an error."""
         return self._note_guards(
             test
             for node, test in self._tests(self._line, None)
@@ -258,16 +257,16 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether any of `tests` is a guard on a column that the write changes.
+        """Return whether any of `tests` is a condition on a column that the write changes.
 
-        Set `has_other_guard` if a guard tests only other columns.
+        Set `has_other_guard` if one tests only other columns.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the returned values; _CHECKED if a guard has a return."""
+        """Return the highest kind of the returned values; _CHECKED if a condition decides on a return."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -280,9 +279,9 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each parameter of a called function, by name.
+        """Return the kind, such as ROW, of each argument in a call of the callee, by parameter name.
 
-        The names include known attributes of the callee's object, such as "self.row".
+        Known attributes of the callee's object are included, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
@@ -312,7 +311,7 @@ class Flow:
         return kinds
 
     def _assign(self, node: ast.AST) -> None:
-        """Give the kind of a value to the variables to which a node assigns the value."""
+        """Set the kinds of the variables that a node assigns."""
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):
@@ -403,9 +402,9 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if a condition is a guard; 0 if it is no guard.
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS for a condition on the query's result; else 0.
 
-        `truth` is whether the truth of a plain value is a condition, as in `if value:`.
+        `truth` is whether a plain value counts as a condition, as in `if value:`.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)

@@ -1,8 +1,7 @@
 """History of a connection: its last statements, and the state of its transaction.
 
-If a statement fails, the history shows what led to the failure. A step is a statement that has run, with its
-position in the user's code and its begin and end. A history also reports holds of the write lock that are
-longer than LONG_HOLD_S, and has the facts of transactions and queries that the user's code leaves open.
+The history shows what led to a failure. It also reports holds of the write lock longer than LONG_HOLD_S. A
+step is a statement that has run, with its position in the user's code, begin and end.
 """
 
 from __future__ import annotations
@@ -38,21 +37,21 @@ from sqlstress.user_work.failures import (
 from sqlstress.user_work.overlaps import Overlaps, OverlapWatch
 
 _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
-"""Pattern of PRAGMAs that SQLite ignores, without an error, while a transaction is open."""
+"""Pattern of PRAGMAs that SQLite silently ignores in a transaction."""
 _CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE)
 _ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
 _CLOSING = ("close", "__exit__", "__aexit__")
-"""Names of the functions by which a library, such as SQLAlchemy, closes a connection or a session."""
+"""Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20
-"""Maximum number of frames between such a function and the rollback."""
+"""Maximum number of stack frames between a library's close and its rollback."""
 
 
 class Transaction(NamedTuple):
-    """State of an open transaction."""
+    """State and beginning of an open transaction."""
 
     state: str
-    """"written" if it has written, else "read" if it has read, else "none"; empty if unknown."""
+    """"written" if a statement wrote, "read" if one only read, else "none"; empty if unknown."""
     began: str
     """Statement that began the transaction, such as "BEGIN IMMEDIATE"; empty if unknown."""
     at: str
@@ -64,7 +63,7 @@ class Transaction(NamedTuple):
 
     @property
     def is_explicit(self) -> bool:
-        """Whether a statement of the user's code, such as BEGIN, began the transaction."""
+        """Whether a statement, such as BEGIN, began the transaction."""
         return self.began not in ("", IMPLICIT_BEGIN)
 
     def __str__(self) -> str:
@@ -73,45 +72,45 @@ class Transaction(NamedTuple):
 
 
 class FactCollector(Protocol):
-    """Collector of facts about all connections; `failed_statements.FailedStatements` is one."""
+    """Collector of facts on all connections; `failed_statements.FailedStatements` implements it."""
 
     costs: CallCosts
     overlaps: Overlaps
     used_files: set[str]
-    """Names of the databases on which statements other than PRAGMA have run."""
+    """Names of the databases on which statements other than PRAGMA ran."""
 
     def caller(self, frame: FrameType) -> Caller:
-        """Return the position of a call of the library: in `frame`, or the user's line if needed."""
+        """Return the position in Python code that calls the SQLite library from `frame`."""
 
     def line_text(self, at: Caller | None) -> str:
-        """Return a line as text, such as "bank.py:27"; empty if unknown or not the user's."""
+        """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
-        """Record the failure of a connection's last statement. `code` is SQLite's result code."""
+        """Record the failure of a connection's last statement, with its SQLite result code and duration."""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
-        """Record a long hold of the write lock. `first` is the first statement of its transaction."""
+        """Record a long hold of the write lock. `first` is the first statement of the transaction."""
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
-        """Record a write that used `cpu_s` seconds of CPU time, while it had the write lock."""
+        """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
-        """Record a PRAGMA that had no effect, because `transaction` was open."""
+        """Record a PRAGMA that had no effect because `transaction` was open."""
 
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
-        """Record a commit or rollback in `frame` without effect, and the call's first write before it."""
+        """Record a commit or rollback without effect. `write` is the call's first write."""
 
     def add_schema_change(self, step: TimedStep) -> None:
         """Record a statement outside of a transaction that changed the schema."""
 
     def add_split(self, transaction: Transaction) -> None:
-        """Record that executescript has committed an open transaction before its end."""
+        """Record that `executescript` committed an open transaction."""
 
     def add_closed(self, transaction: Transaction) -> None:
-        """Record that a connection was closed in `transaction`, whose changed rows SQLite has rolled back."""
+        """Record that a connection was closed in `transaction`, which had changed rows."""
 
     def watch(self, connection: Any) -> History:
-        """Return a new history for a connection that was just made."""
+        """Return the history of a new connection."""
 
 
 class History:
@@ -124,53 +123,53 @@ class History:
         self.recorder = recorder
         self.connection = ref(connection)
         self.name = ""
-        """Name under which the database was opened."""
+        """Name with which the database was opened."""
         self.opened_at: Caller | None = None
         """Line of the user's code that opened the connection; None if unknown."""
         self.opened_in_s = recorder.costs.begun_s
-        """Time at which the call began that opened the connection; it identifies the call."""
+        """Start time of the call that opened the connection; it identifies the call."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
-        """Last statements in order, each added after its end."""
+        """Last statements that have ended, in order."""
         self.add = self.steps.append
         self.thread = 0
-        """Id of the thread that ran the last statement; 0 if no statement has run."""
+        """Id of the thread that ran the last statement; 0 before the first."""
         self.is_shared = False
         """Whether several threads have used the connection."""
         self._uses: OverlapWatch | None = None
-        """Watch of overlapping transactions of several threads; None until the connection is shared."""
+        """Watch for overlapping transactions of threads; None until several threads use the connection."""
         self.opened_by = ""
-        """Name of the user's function that left a transaction open; empty if none is open."""
+        """Name of the user's function that left the transaction open; empty if none is open."""
         self.left_open = Transaction("", "", "")
-        """State of the transaction that a call left open, at the return of the call."""
+        """State of the transaction when the call that left it open returned."""
         self.open_calls = 0
-        """Number of calls that have returned while this connection's transaction was open."""
+        """Number of calls that returned while the transaction was open."""
         self.open_wrote = False
-        """Whether the transaction that a call left open has written."""
+        """Whether the transaction that was left open has written."""
         self.statement_open_s: float | None = None
-        """Time of `perf_counter` when a query was first seen with unfetched rows; None if there is none."""
+        """Time of `perf_counter` when unfetched rows were first seen; None if there are none."""
         self.open_queries: tuple[TimedStep, ...] = ()
-        """Queries to which the unfetched rows may belong; empty until they are looked up."""
+        """Queries that may have unfetched rows; empty until they are searched for."""
         self.is_new = True
         """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._began_s = self._began_cpu_s = 0.0
-        """Begin of the last statement outside of a transaction, by `perf_counter` and by `thread_time`."""
+        """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
         self._changed_rows = 0
-        """Number of rows that the connection had changed when commits were last counted."""
+        """Number of rows changed by the connection when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last failed statements, each with its SQLite result code."""
 
     def begin(self, connection: Any, begun: float) -> Caller | None:
         """Handle the beginning of a statement. `begun` is a time of `perf_counter`.
 
-        Return the position in the user's code that runs the statement; None if a transaction is open.
+        Return the position in Python code that runs the statement; None if a transaction is open.
         """
         thread = get_ident()
         if thread != self.thread:
             self.is_shared = self.is_shared or self.thread != 0
             self.thread = thread
         if self.is_shared:
-            self._uses = self._uses or self.recorder.overlaps.new_uses()
+            self._uses = self._uses or self.recorder.overlaps.new_watch()
             caller = sys._getframe(1)
             self._uses.note(
                 caller, caller.f_locals.get("statement"), in_transaction=connection.in_transaction
@@ -202,7 +201,7 @@ class History:
                 self._note_checkpoint(cursor, ended - begun)
 
     def check_pragma(self, sql: str) -> None:
-        """Report a PRAGMA that has just run, if it had no effect because a transaction is open."""
+        """Report the PRAGMA that has just run, if an open transaction made it ineffective."""
         connection, setting = self.connection(), _SILENT.match(sql)
         if not setting or not is_in_transaction(connection):
             return
@@ -212,7 +211,7 @@ class History:
             self.recorder.add_no_effect(sql, self.transaction())
 
     def fail(self, error: Exception, sql: Any, caller: Caller | None, begun: float) -> None:
-        """Record a failed statement. `begun` is the time of `perf_counter` when it began."""
+        """Record a failed statement. `begun` is its start, by `perf_counter`."""
         step: TimedStep = (sql, caller is None, caller, begun, perf_counter())
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
         if isinstance(code, int):
@@ -223,7 +222,7 @@ class History:
             self.add(step)
 
     def note_close(self, connection: Any) -> None:
-        """Record that the connection is closed now, if that undoes changed rows.
+        """Record that the connection is about to be closed, if that undoes changed rows.
 
         A close after an error may be meant as the rollback, so it is left out.
         """
@@ -235,7 +234,7 @@ class History:
             self.recorder.add_closed(self.transaction())
 
     def note_rollback(self, connection: Any) -> None:
-        """Record that a library rolls back because it closes a connection, if that undoes changed rows."""
+        """Record a rollback by a library that closes a connection, if it undoes changed rows."""
         frame: FrameType | None = sys._getframe(2)
         # If the user's code calls for the rollback, a function `rollback` of the library comes first.
         for _ in range(MAX_DEPTH):
@@ -247,10 +246,9 @@ class History:
             frame = frame.f_back
 
     def note_idle_end(self, statement: str, frame: FrameType) -> None:
-        """Record a commit or rollback for which no transaction is open, after writes in autocommit mode.
+        """Record a commit or rollback without an open transaction, after writes in autocommit mode.
 
-        A commit counts after two writes of the current call, which were meant as a transaction. `frame` is
-        that of the caller.
+        A commit counts after two writes of the current call. `frame` is the frame of the caller.
         """
         failed = {id(step) for _, step in self._failed}
         writes = []
@@ -264,7 +262,7 @@ class History:
             self.recorder.add_idle_end(statement, frame, writes[-1])
 
     def end_transaction(self) -> None:
-        """Report a long hold of the write lock, or a slow write, in the last transaction, which has ended."""
+        """Report a long hold of the write lock, or a slow write, in the last transaction."""
         if self.is_shared or not self._last_was_long():
             return
         steps = transaction_steps(self.steps)
@@ -278,8 +276,8 @@ class History:
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
         """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.
 
-        A write that waits for the lock uses almost no CPU time. The CPU time of the write is at least that of
-        the thread since the begin of the transaction, without the time outside of statements.
+        CPU time excludes waits for the lock. It is that of the thread since the transaction began, without
+        the time outside of statements.
         """
         refused = self.refused()
         writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]
@@ -296,9 +294,9 @@ class History:
         return bool(self.steps) and self.steps[-1][4] - self._began_s >= LONG_HOLD_S
 
     def count_row_commits(self) -> None:
-        """Count a commit per row that the last statement has changed.
+        """Count a commit for each row that the last statement changed.
 
-        Call it after an `executemany` in autocommit mode, which commits each row.
+        Call it after `executemany` in autocommit mode, which commits each row.
         """
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
@@ -325,7 +323,7 @@ class History:
         return Transaction(state, began, self.recorder.line_text(line))
 
     def is_uncommitted(self) -> bool:
-        """Return whether the last transaction is open, or was open when the connection was closed."""
+        """Return whether the last transaction is open, or the connection was closed in it."""
         connection = self.connection()
         if is_open(connection):
             return is_in_transaction(connection)
@@ -347,9 +345,9 @@ class History:
         return "commit" if released else ""
 
     def end_after(self, step: TimedStep) -> str:
-        """Return the end of the transaction of `step`: "commit" or "rollback"; empty if it is unknown.
+        """Return the end of the transaction of `step`: "commit" or "rollback"; empty if unknown.
 
-        A rollback to a savepoint counts as a rollback.
+        A rollback to a savepoint counts as "rollback".
         """
         steps = [*self.steps]
         index = next((number for number, other in enumerate(steps) if other is step), len(steps))
@@ -361,7 +359,7 @@ class History:
         return ""
 
     def has_committed_since(self, time_s: float) -> bool:
-        """Return whether a commit, or a write in autocommit mode, has succeeded after a time.
+        """Return whether a commit, or a write in autocommit mode, succeeded after `time_s`.
 
         `time_s` is a time of `perf_counter`, in seconds.
         """
@@ -376,20 +374,20 @@ class History:
         return False
 
     def refused(self) -> set[int]:
-        """Return the Python ids of the last statements that failed, perhaps without a lock.
+        """Return the `id()` of each of the last statements that failed, perhaps without a lock.
 
-        A statement that failed because of a constraint had the lock, so it is left out.
+        Violations of a constraint are left out, because the statement had the lock.
         """
         return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
 
     def failed_commit(self) -> int:
-        """Return the SQLite result code of the transaction's last failed COMMIT; 0 if there is none."""
+        """Return the result code of the transaction's last failed COMMIT; 0 if none failed."""
         codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
         steps = transaction_steps(self.steps)
         return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
 
     def is_repeated(self) -> bool:
-        """Return whether the last statement already failed with BUSY earlier in its transaction."""
+        """Return whether the last statement already failed with SQLITE_BUSY in this transaction."""
         *earlier, (sql, *_) = transaction_steps(self.steps)
         failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
         return any(step[0] == sql and id(step) in failed for step in earlier)

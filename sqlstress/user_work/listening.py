@@ -1,9 +1,8 @@
-"""Listener: reports each statement of a sqlite3 connection before it runs, through SQLite's trace.
+"""Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
-The trace is a callback of the connection, so it works with connections that any library opened. It can
-deadlock if several threads use the connection, so a listener ends before that can happen: see `Listener`.
-
-A profile function is a function that Python calls before and after each call in a thread.
+It works with connections that any library opened. Because the trace can deadlock if several threads use the
+connection, a listener ends before that can happen. A profile function is a function that Python calls at each
+call and return in a thread.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from sqlstress.user_work.threads import (
 
 
 def call_soon(call: Callable[[], None]) -> None:
-    """Call a function at the next profile event of this thread: when a function is called or returns."""
+    """Call a function at this thread's next profile event: when a function is called or returns."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
         return  # A profiler written in C is active. It could not be restored.
@@ -46,7 +45,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Try again if another thread sets its own at that moment."""
+    """Set this thread's profile function. Retry if another thread sets its own at the same moment."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -58,20 +57,20 @@ _TRIES = 1000
 
 
 class ConnectionUses:
-    """Observer of all calls of sqlite3 connections in this process, by a profile function in each thread.
+    """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
 
-    It ends the trace of a connection that a second thread is about to use, before the thread's call reaches
-    SQLite. The profile function slows down every call in Python, so it is not used in a measurement.
+    It ends the trace of a connection before a second thread's call reaches SQLite. The profile function slows
+    down every Python call, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
         self._listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
-        """Listeners by the id of their connection. The connection keeps its listener alive."""
+        """Listeners by `id()` of the connection, which keeps the listener alive."""
         self._earlier: set[int] = set()
-        """Ids of the threads that existed before `start`: they have no profile function."""
+        """Ids of the threads from before `start`, which have no profile function."""
 
     def start(self) -> None:
-        """Observe the calls of this thread, and of all threads that the threading module starts later."""
+        """Observe the calls of this thread and of threads that the threading module starts later."""
         self._earlier = other_threads()
         bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
@@ -88,7 +87,7 @@ class ConnectionUses:
         self._listeners[id(connection)] = listener
 
     def has_unobserved_thread(self) -> bool:
-        """Return whether some running thread lacks our profile function: its calls are not observed."""
+        """Return whether a running thread lacks our profile function, so that its calls are not observed."""
         # All threads are listed first. So a thread that starts after that is not taken for unobserved.
         thread_ids = other_threads()
         unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
@@ -111,15 +110,15 @@ class ConnectionUses:
 
 
 class Listener:
-    """Reports each statement of a connection before it runs, until the callback `begins` returns False.
+    """Reporter of a connection's statements before they run, until the callback `begins` returns False.
 
-    A listener also ends once several running threads may use the connection, because they could deadlock.
-    SQLite calls the trace while it holds the connection's mutex, and the trace waits for Python's lock (GIL).
-    Another thread with Python's lock may wait for the mutex, as sqlite3 does when it binds a value.
+    A listener also ends when several running threads may use the connection, because they could deadlock:
+    SQLite calls the trace while it holds the connection's mutex, and the trace waits for the GIL. Another
+    thread with the GIL may wait for the mutex, as sqlite3 does when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
-    """All active listeners. A listener is kept alive by its connection, which refers to the trace."""
+    """Active listeners. A connection keeps its listener alive."""
     _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
 
     def __init__(
@@ -132,21 +131,21 @@ class Listener:
         """Start the trace, unless other running threads may already use the connection.
 
         `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
-        because of other threads. With `uses`, which observes their calls, the trace ends if threads use the
-        connection at the same time. Without `uses`, the trace ends if threads might do so.
+        because of other threads. If `uses` observes their calls, the trace ends when threads use the
+        connection at the same time; without `uses`, when they might.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
         """Whether the trace must end, because several threads may use the connection."""
         self._is_shared: bool | None = None
-        """Whether sqlite3 lets other threads use the connection; None until another thread exists."""
+        """Whether sqlite3 lets other threads use the connection; None while there is no other thread."""
         self._uses = uses
         self._user_threads = {threading.get_ident()}
-        """Ids of the threads that have called a method of the connection."""
+        """Ids of the threads that called a method of the connection."""
         self._within: Counter[int] = Counter()
-        """Number of active calls of the connection's methods, by thread; calls can be nested."""
+        """Number of running (nested) calls of the connection's methods, by thread."""
         self._entry = threading.Lock()
-        """Lock that a thread holds while it decides whether it may call the connection."""
+        """Lock while a thread decides whether it may call the connection."""
         if uses:
             uses.add(connection, self)
         else:
@@ -186,7 +185,7 @@ class Listener:
     # Actions of a thread before and after each call of a method of the connection.
 
     def enter(self) -> None:
-        """Handle the start of a call by this thread. If other threads use the connection, end the trace."""
+        """Handle the start of a call by this thread. End the trace if other threads use the connection."""
         thread = threading.get_ident()
         if self._within[thread]:
             self._within[thread] += 1
@@ -207,7 +206,7 @@ class Listener:
             self._within[thread] += 1
 
     def exit(self) -> None:
-        """Handle the end of a call of the connection by this thread."""
+        """Handle the end of this thread's call of the connection."""
         thread = threading.get_ident()
         self._within[thread] = max(self._within[thread] - 1, 0)
 
@@ -219,10 +218,10 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
-        """End the trace when no other thread is in a call of the connection; give up after _PATIENCE_S.
+        """End the trace when no other thread calls the connection; give up after _PATIENCE_S.
 
-        Such a thread may end the trace itself, in the trace callback. This thread waits even so, because that
-        callback needs Python's lock until it returns.
+        Even if another thread ends the trace in its trace callback, wait: the callback needs the GIL until it
+        returns.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
@@ -234,7 +233,7 @@ class Listener:
                 self._leave()
 
     def _leave(self) -> None:
-        """End the trace because of other threads, and report it by the callback `ends`."""
+        """End the trace because of other threads, and call `ends`."""
         self._stop()
         self._ends()
 
@@ -244,7 +243,7 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the listeners whose connection may be used by a thread that is about to start.
+        """End the listeners whose connection a starting thread may use.
 
         `at_once` is whether the thread may run at the same time as others. If not, no listener ends.
         """
@@ -258,9 +257,9 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End these listeners when no other thread runs; give up after _PATIENCE_S.
+        """End the given listeners when no other thread is running; give up after _PATIENCE_S.
 
-        A thread that is in a call of SQLite ends its listener itself, in the trace callback.
+        A thread inside SQLite ends its listener itself, in the trace callback.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # No thread may start to run between a check and the action that follows.
@@ -279,9 +278,9 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether one of these threads may run the ROLLBACK at the end of `with connection:`.
+    """Return whether a thread may be in the ROLLBACK at the end of `with connection:`.
 
-    Python causes no profile event for this ROLLBACK, so the threads' call stacks are examined.
+    This ROLLBACK causes no profile event, so the call stacks are examined.
     """
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)

@@ -1,4 +1,4 @@
-"""Import of the user's Python files, in a separate process whose environment has the database's path."""
+"""Import of the user's Python files, and the decorators for their functions, such as `transaction`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 DATABASE = "SQLSTRESS_DATABASE"
-"""Environment variable with the path of the trial's database; for a server, with the URL of the database."""
+"""Environment variable with the path of the trial's database; with its URL for a server."""
 
 
 class ImportFailed(UsageError):
@@ -30,9 +30,9 @@ class ImportFailed(UsageError):
 
 
 def load(file: str) -> ModuleType:
-    """Import a Python file, once, and return its module. Raise ImportFailed if that fails.
+    """Import a Python file once, and return its module. Raises ImportFailed.
 
-    The file's own imports are searched in its folder first, as with `python file`.
+    The file's own imports are searched for in its folder first, as with `python file`.
     """
     path = Path(file).absolute()
     name = path.stem if path.stem not in sys.modules else f"{path.stem} in {path.parent}"
@@ -57,9 +57,9 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the files of the modules that are not in `before`, by module name.
+    """Return the files of imported modules that are not in `before`, by module name.
 
-    Left out are the standard library, sqlstress, and modules inside a package that is in the result.
+    Without the standard library, sqlstress, and submodules of packages in the result.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -78,13 +78,13 @@ def imported_modules(before: Collection[str]) -> dict[str, str]:
 
 
 def _packages(name: str) -> Iterator[str]:
-    """Yield the packages that contain a module, innermost first: "a.b", then "a", for "a.b.c"."""
+    """Yield the packages that contain a module, innermost first: "a.b" and "a" for "a.b.c"."""
     while name := name.rpartition(".")[0]:
         yield name
 
 
 def _line(error: BaseException, file: str) -> str:
-    """Return the last line of `file` in an error's traceback, such as ":12"; "" if there is none."""
+    """Return the last line of `file` in an error's traceback, as ":12"; "" if there is none."""
     lines, trace = [], error.__traceback__
     while trace:
         lines += [trace.tb_lineno] * (trace.tb_frame.f_code.co_filename == file)
@@ -95,7 +95,7 @@ def _line(error: BaseException, file: str) -> str:
 
 
 def prepare_process(directions: ConnectionInfo, seed: str) -> None:
-    """Set environment variables and random seed for the user's code, and discard its output."""
+    """Set the environment variables and random seed for the user's code, and discard its output."""
     variables = environment(directions, os.environ)
     os.environ.clear()
     os.environ.update(variables)
@@ -104,15 +104,16 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment `before`, with variables by which the user's programs find the database."""
+    """Return `before` with environment variables by which the user's programs find the database."""
     variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a pulse that also raises `overdue` after `seconds`, so that its caller can kill a slow process.
+    """Return a `pulse` that also raises `overdue` after `seconds`.
 
-    A pulse is a function that is called often during a wait, and raises an exception to end the wait.
+    A pulse is called often during a wait, and ends the wait by an exception. Its caller can then kill a slow
+    process.
     """
     deadline = time.monotonic() + seconds
 
@@ -125,7 +126,7 @@ def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
 
 
 def silence() -> None:
-    """Discard the output of this process, which may be large, to keep it out of the report."""
+    """Discard the output of this process, which may be large."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
@@ -133,7 +134,7 @@ def silence() -> None:
 
 
 def is_lazy(function: object) -> bool:
-    """Return whether calling a function does not run its body, because it is async or a generator."""
+    """Return whether a function is async or a generator, so that a call does not run the body."""
     return iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function)
 
 
@@ -147,7 +148,7 @@ def is_lazy(function: object) -> bool:
 F = TypeVar("F", bound=Callable[..., Any])
 
 MARK = "__sqlstress__"
-"""Name of the attribute in which a decorator stores the role of a function."""
+"""Name of the attribute with the role that a decorator gave to a function."""
 SETUP, CONNECT, TRANSACTION, CHECK, FINISH = "setup", "connect", "transaction", "check", "finish"
 
 
@@ -157,11 +158,11 @@ class FunctionRole(NamedTuple):
     name: str
     """SETUP, CONNECT, TRANSACTION, CHECK or FINISH."""
     weight: int = 1
-    """Frequency of a transaction, relative to the other transactions."""
+    """Relative frequency of a transaction's calls."""
 
 
 def setup(function: F) -> F:
-    """Mark the function that makes the database of a trial. It gets the path of the database.
+    """Mark the function that creates the database of a trial. Its argument is the path of the database.
 
     It runs in a separate process.
     """
@@ -171,7 +172,7 @@ def setup(function: F) -> F:
 def connect(function: F) -> F:
     """Mark the function that each process calls once, with the path of the database.
 
-    The process passes the result to each call of a transaction.
+    Each call of a transaction gets the result.
     """
     return _mark(function, FunctionRole(CONNECT))
 
@@ -181,23 +182,22 @@ def transaction(function: F) -> F: ...
 @overload
 def transaction(*, weight: int = 1) -> Callable[[F], F]: ...
 def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[F], F]:
-    """Mark a transaction. It is called many times; a call that raises has failed.
+    """Mark a transaction, which is called many times. A call that raises has failed.
 
-    `weight` is its frequency relative to the other transactions. The argument of each call is the result of
-    the function marked with `connect`, or the path of the database if there is no such function. A function
-    without parameters gets no argument.
+    `weight` is its frequency relative to the other transactions. The argument is the result of the function
+    marked with `connect`, else the path of the database. A function without parameters gets no argument.
     """
     role = FunctionRole(TRANSACTION, weight)
     return _mark(function, role) if function else lambda decorated: _mark(decorated, role)
 
 
 def check(function: F) -> F:
-    """Mark a function that checks the data before, during and after the load. The check fails if it raises.
+    """Mark a function that checks the data before, during and after the load, and raises if it is wrong.
 
-    Its argument is a function that takes SQL and parameters and returns rows. All its queries see the same
-    snapshot of the data. If the check has a parameter `notes`, it also gets the notes, one list per process.
-    If it has a parameter `database`, it gets the path of the database. A check with either parameter runs
-    only after all processes have ended, so that it may open the database with your own library.
+    Its argument is a function that takes SQL and parameters and returns rows, all from the same snapshot.
+    With a parameter `notes`, the check also gets the notes, one list per process; with a parameter
+    `database`, the path of the database. With either, it runs only after all processes have ended, so that it
+    may open the database with your own library.
     """
     return _mark(function, FunctionRole(CHECK))
 

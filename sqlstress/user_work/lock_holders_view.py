@@ -1,7 +1,6 @@
 """Report of the lock watch (--where): a table of the programs that held the write lock, and findings.
 
-The lock watch looks, many times per second, for the process that holds the write lock of a trial's database.
-Each look is a sample. A holder is a program whose processes held the lock in samples.
+The lock watch samples, many times per second, which process holds the write lock of a trial's database.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from sqlstress.statistics.units import NS_PER_S, format_duration, plural
 from sqlstress.user_work import OURS, UNKNOWN
 
 MAX_PROGRAMS = 5
-"""Maximum number of programs that the table shows per case; the JSON report has all holders."""
+"""Maximum number of programs per case in the table; the JSON report has all programs."""
 _PROGRAM_WIDTH = 40
 _UNKNOWN_LABEL = "(ended, or not visible here)"
 
 
 @dataclass(frozen=True, slots=True)
 class HolderRow(case_table.Row):
-    """Row for a program that held the write lock in any trial of a case."""
+    """Row for a program that held the write lock in a case."""
 
     holder: Holder
     share: float
@@ -49,7 +48,7 @@ class HolderRow(case_table.Row):
 
 
 def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
-    """Yield the table of the holders of the write lock, with its heading and a note; nothing without --where.
+    """Yield the table of programs that held the write lock, with heading and note; nothing without --where.
 
     `ours` is the label of the processes that sqlstress started.
     """
@@ -93,7 +92,7 @@ def _longest(held: Holds, rate: int) -> str:
 
 
 def write_locks(run: Run) -> list[WriteLock]:
-    """Return the results of the lock watch (--where) in the valid trials of a run."""
+    """Return the results of the lock watch (--where) in a run's valid trials."""
     return [trial.write_lock for trial in run.valid if trial.write_lock]
 
 
@@ -102,7 +101,7 @@ def _samples(run: Run) -> int:
 
 
 def merged_holders(run: Run) -> list[Holder]:
-    """Return the programs that held the write lock in valid trials of a run, most samples first."""
+    """Return the programs that held the write lock in a run's valid trials, most samples first."""
     holders: dict[str, Holder] = {}
     for lock in write_locks(run):
         for holder in lock.holders:
@@ -122,7 +121,7 @@ def _merge(first: Holder, second: Holder) -> Holder:
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield findings on the lock watch: on an early end, on samples without any holder, on the longest hold.
+    """Yield findings on the lock watch: an early end, samples without any holder, the longest hold.
 
     `ours` is the label of the processes that sqlstress started.
     """

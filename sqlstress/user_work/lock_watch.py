@@ -1,7 +1,7 @@
 """Lock watch: a process that samples which processes hold the write lock of a trial's database.
 
-The operating system reports the holder, so the lock watch needs no lock and no connection. It sees programs
-in any language, and does not slow them down.
+It asks the operating system, without a lock or a connection. So it sees programs in any language, and does
+not slow them down.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
 
 RATE = 200
-"""Samples per second; the samples take about 3% of a processor."""
+"""Samples per second; they take about 3% of a processor."""
 MOST, LONGEST = 20, 300
-"""Maximum number of programs that are listed separately; maximum length of a command line, in characters."""
+"""Maximum number of programs listed separately; maximum length of a command line, in characters."""
 _TICK_S = 0.02
 
 
 class LockWatch:
-    """Sampler of the write lock's holder during a trial's window. It writes counts into shared memory."""
+    """Sampler of the write lock's holder during a trial. It writes its counts into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
-        self._board, self._path = SharedSlot(shared[0]), Path(place.directions().address)
+        self._slot, self._path = SharedSlot(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples until the window closes or the workers end. Return no series, as nothing is timed."""
+        """Take samples until the window closes or the workers end. Return an empty list (no latencies)."""
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -52,7 +52,7 @@ class LockWatch:
                     self._holders.add(sample)
         except SqlstressError as problem:
             self._error = str(problem)
-        self._board.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
+        self._slot.write({"rate": RATE, "error": self._error, **self._holders.as_fields()})
         return []
 
     def close(self) -> None:
@@ -66,17 +66,17 @@ class Holders:
     """
 
     def __init__(self, find: Callable[[int], Sequence[str]]) -> None:
-        """`find` returns the command line of a process, given by its number; empty if unknown."""
+        """`find` returns the command line of a process id; empty if unknown."""
         self._find_command = find
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
         self._all_runs = HoldTracker()
         self._programs: dict[tuple[str, ...], Program] = {}
         self._pid: int | None = None
-        """Number of the process that held the lock at the last sample; None if the lock was free."""
+        """Id of the process with the lock at the last sample; None if the lock was free."""
         self._program = Program([])
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample. If the same process still has the lock, its hold goes on; else the hold has ended."""
+        """Add a sample. The current hold continues if the same process still has the lock, else it ends."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
@@ -106,7 +106,7 @@ class Holders:
         return program
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the result, as the fields of `report.results.WriteLock` by name."""
+        """Return the fields of `report.results.WriteLock`, by name."""
         programs = sorted(self._programs.values(), key=lambda program: -program.runs.samples)
         return {
             "samples": self._samples,
@@ -120,14 +120,14 @@ class Holders:
 
 
 class Program:
-    """Program that held the lock: all processes whose command lines differ only in numbers and paths."""
+    """Processes that held the lock and whose command lines differ only in numbers and paths."""
 
     def __init__(self, words: list[str]) -> None:
         self.words, self.pids, self.runs = words, set[int](), HoldTracker()
 
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
-    """Return a function from process number to command line: OURS for sqlstress's own, empty if unknown."""
+    """Return a function from process id to command line: OURS for sqlstress itself, empty if unknown."""
     # Imported here, because the process that forks the workers imports this module, but needs no psutil.
     import psutil
 
@@ -145,7 +145,7 @@ def command_line_finder() -> Callable[[int], Sequence[str]]:
 
 
 def shorten(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line, without folders of paths. A word with a space is not changed."""
+    """Return the words of a command line without folders. Words with a space are not changed."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 
@@ -156,20 +156,20 @@ _WORDS = 8192
 _MAX_BYTES = 8 * (_WORDS - 1)
 
 
-def shared_board() -> Any:
-    """Return new shared memory for a `SharedSlot`, still without a message."""
+def slot_memory() -> Any:
+    """Return new shared memory for a `SharedSlot`, without a message."""
     return shared_array("q", _WORDS)
 
 
 class SharedSlot:
-    """Place for a message in shared memory, which a single process writes."""
+    """Message in shared memory, which a single process writes."""
 
     def __init__(self, words: Any) -> None:
         self._length = memoryview(words).cast("B").cast("q")[:1]
         self._bytes = memoryview(words).cast("B")[8:]
 
     def write(self, content: Any) -> None:
-        """Replace the message by any object that pickle supports. A message that does not fit is ignored."""
+        """Replace the message by any object that pickle supports. Ignore a message that does not fit."""
         data = pickle.dumps(content)
         if len(data) > _MAX_BYTES:
             return

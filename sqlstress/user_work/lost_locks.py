@@ -1,9 +1,9 @@
-"""Lost locks: causes and signs that a process has lost SQLite's locks on a database that it has open.
+"""Causes and signs that a process has lost SQLite's locks on an open database.
 
-On POSIX systems, a process loses all its locks on a file when it closes any descriptor of the file. The next
-process that closes the database believes that it is the last user, and deletes -wal and -shm. Later commits
-of the first process are invisible to all other processes. Two SQLite libraries in a process have the same
-effect, because neither knows of the other's descriptors.
+On POSIX, a process loses all its locks on a file when it closes any descriptor of the file. The next process
+that closes the database believes that it is the last user, and deletes -wal and -shm. Later commits of the
+first process are invisible to all others. Two SQLite libraries in a process have the same effect, because
+neither knows the other's descriptors.
 
 Source: https://www.sqlite.org/howtocorrupt.html, sections 2.2 and 2.3
 """
@@ -27,9 +27,9 @@ from sqlstress.user_work.source import PlainObservation
 
 SUFFIXES = ("", "-wal", "-shm")
 _REMOVALS = ("os.remove", "os.rename")
-"""Names of the audit events that Python raises before it deletes or moves a file."""
+"""Audit events of Python before it deletes or moves a file."""
 _STARTS = ("subprocess.Popen", "os.system")
-"""Names of the audit events that Python raises before it starts a program."""
+"""Audit events of Python before it starts a program."""
 COPIERS = {
     *("cat", "copy", "cp", "dd", "install", "rclone", "rsync", "scp", "xcopy"),
     *("7z", "bzip2", "gzip", "pigz", "tar", "xz", "zip", "zstd"),
@@ -37,14 +37,14 @@ COPIERS = {
 MOVERS = {"del", "move", "mv", "rm", "shred", "truncate", "unlink"}
 """COPIERS: programs that copy files. MOVERS: programs that move, replace or delete files."""
 TAKES_TARGET = {"copy", "cp", "install", "rsync", "scp"}
-"""Programs whose last argument is the file that they write."""
+"""Programs whose last argument is the file to write."""
 _SHELLS = {"bash", "cmd.exe", "sh"}
 
 
 def touch_kind(program: str, are_database: Sequence[bool]) -> str:
     """Return COPIED or MOVED if a program copies, moves, replaces or deletes the database file; else "".
 
-    `are_database` is whether each argument of the program names the database file.
+    `are_database` has an item per argument: whether it names the database file.
     """
     if program not in COPIERS | MOVERS or not any(are_database):
         return ""
@@ -53,23 +53,20 @@ def touch_kind(program: str, are_database: Sequence[bool]) -> str:
 
 
 class LostLocks:
-    """Observer of code in this process that opens or changes files of its open database without SQLite."""
+    """Observer of code in this process that opens, moves or deletes files of the open database."""
 
     def __init__(self, file: str, statements: FailedStatements) -> None:
-        """`file` is the path of the database.
-
-        `statements` has the process's connections, and finds lines of the user's code.
-        """
+        """`file` is the path of the database. `statements` has the process's connections."""
         self._names = tuple(Path(file + suffix).name for suffix in SUFFIXES)
         self._file, self._statements = Path(file), statements
         self._opened = Counter[tuple[str, str]]()
         self._touched = Counter[tuple[str, str, str]]()
         """Number of copies and moves of the database file, by kind, line, and program or audit event."""
         self._removed = Counter[tuple[str, str]]()
-        """Number of calls that deleted or moved -wal or -shm, by file name and line of the user's code."""
+        """Number of calls that deleted or moved -wal or -shm, by file name and line."""
 
     def install(self) -> None:
-        """Observe this process from now on; this cannot be undone.
+        """Observe this process from now on, permanently.
 
         Do nothing on Windows, where closing a file drops no locks of other descriptors.
         """
@@ -94,9 +91,9 @@ class LostLocks:
             counts[Path(path).name, self._statements.lines.text(line) if line else ""] += 1
 
     def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record the start of a program that copies, moves or deletes the database file.
+        """Record the start of a program in COPIERS or MOVERS that touches the database file.
 
-        Only the programs in COPIERS and MOVERS count: other programs may open the file with SQLite.
+        Other programs may open the file with SQLite.
         """
         with suppress(Exception):  # The arguments may have any type.
             command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
@@ -119,7 +116,7 @@ class LostLocks:
         return "" if is_complete and self._statements.holds_write_lock(self._file.name) else COPIED
 
     def _note_move(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record that the user's code deletes or moves the database file, or moves another file there."""
+        """Record that the user's code deletes, moves or replaces the database file."""
         paths = [path for path in args[:2] if isinstance(path, str | bytes | os.PathLike)]
         if any(self._is_database(Path(os.fsdecode(path))) for path in paths) and self._file.exists():
             self._touched[MOVED, self._user_line(), event] += 1
@@ -140,15 +137,15 @@ class LostLocks:
         return self._statements.open_libraries(self._file.name)
 
     def _note_libraries(self) -> None:
-        """Record it if two SQLite libraries have the database open.
+        """Record that two SQLite libraries have the database open, if they do.
 
-        If apsw does not include SQLite ("amalgamation"), it may use the same library as sqlite3.
+        Unless apsw includes SQLite ("amalgamation"), it may use the library of sqlite3.
         """
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return the causes and signs of lost locks. Call it while the connections are still open."""
+        """Return the causes and signs of lost locks. Call it before the connections are closed."""
         records: list[PlainObservation] = [
             (LOST_LOCKS, kind, count, "", {"file": self._file.name, "at": at, "program": program})
             for (kind, at, program), count in self._touched.items()
@@ -163,7 +160,7 @@ class LostLocks:
         return records
 
     def _deleted(self) -> Iterator[str]:
-        """Yield the names of deleted files of the database that this process has open; none without /proc."""
+        """Yield the names of the database's deleted files that are still open here; none without /proc."""
         descriptors = Path("/proc/self/fd")
         if not descriptors.is_dir():
             return
@@ -178,7 +175,7 @@ class LostLocks:
 
 
 def commands_in(command: Any) -> list[list[str]]:
-    """Return the words of each command in a program's arguments or in a shell's command line."""
+    """Return the words of each command in a program's arguments, or in a shell's command line."""
     if isinstance(command, str | bytes | os.PathLike):
         parts = re.split(r"&&|\|\||[;|&\n]", os.fsdecode(command))
         return [words for part in parts if (words := shlex.split(part))]

@@ -1,4 +1,4 @@
-"""Error messages of the user's programs: the line with the error, and a key that groups similar messages."""
+"""Error messages of the user's programs: the line with the error, and a key for similar messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 OTHER_KINDS = "other kinds"
 MAX_CHARS = 200
-"""Maximum number of characters of a message that are kept."""
+"""Maximum length of a message, in characters."""
 _TRACEBACK = "Traceback (most recent call last)"
 _PATH = re.compile(r"(?<![\w<])(?:[A-Za-z]:|\.{1,2}|~)?[\\/][\w.\\/~+@%-]*\w")
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|(?<![A-Za-z_])\d+(?:[.,:]\d+)*")
@@ -30,9 +30,9 @@ _ERROR_LINES = tuple(
 
 
 def error_line(text: str) -> str:
-    """Return the line with the error, or else the first line, of a program's output; "" if it is empty.
+    """Return the line with the error in a program's output, else its first line; "" for no output.
 
-    The formats of many languages are known. The line is cut to MAX_CHARS characters.
+    The formats of many languages are known. The result has at most MAX_CHARS characters.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]
@@ -62,5 +62,5 @@ def _by_pattern(text: str) -> list[str]:
 
 
 def group_key(line: str) -> str:
-    """Return the line with paths and numbers replaced by PATH and N: similar messages have the same key."""
+    """Return the line with paths and numbers replaced by PATH and N, as a key for similar messages."""
     return _NUMBER.sub("N", _PATH.sub("PATH", line))

@@ -1,7 +1,7 @@
 """Notes that the user's code takes of its work, outside of the database under test: `note("put", 7)`.
 
-The user's checks compare the notes with the data. A table in the database would make each call a writer,
-which hides races. Instead each process appends its notes to a file at once, so that they survive a kill.
+The user's checks compare the notes with the data. Notes in the database would make each call a writer, which
+hides races. Each process appends its notes to a file at once, so that they survive a kill.
 """
 
 from __future__ import annotations
@@ -20,25 +20,22 @@ from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
-"""Maximum number of notes in a trial; it is limited because a check has all notes in memory."""
+"""Maximum number of notes in a trial: a check has all notes in memory."""
 MAX_BYTES = 256 << 20
-"""Maximum size of the notes of a trial, in bytes."""
+"""Maximum size of a trial's notes, in bytes."""
 _LENGTH_BYTES = 4
 
 
 class Notes(list[list[Any]]):
-    """Notes of a trial, one list per process in order: first that of setup, then those of the workers."""
+    """Notes of a trial, one list per process: first the setup, then the workers."""
 
     def of(self, kind: Any) -> list[Any]:
-        """Return the values of all notes that were taken by `note(kind, value)`.
-
-        A note without a value, taken by `note(kind)`, adds None.
-        """
+        """Return the values of all notes taken by `note(kind, value)`; None for each `note(kind)`."""
         return [rest[0] if rest else None for value in self.all if (rest := _rest(value, kind)) is not None]
 
     @property
     def all(self) -> list[Any]:
-        """Notes of all processes, in one list."""
+        """Notes of all processes in one list."""
         return [value for process in self for value in process]
 
 
@@ -52,24 +49,24 @@ def _rest(value: Any, kind: Any) -> tuple[Any, ...] | None:
 
 
 def folder_of(where: Path) -> Path:
-    """Return the path of the folder with the notes of a trial."""
+    """Return the folder with a trial's notes. `where` is the folder of the trial's database."""
     # Absolute, because the user's code may change the working directory.
     return ((where.parent if where.name == TRIAL_FOLDER else where) / NOTES_FOLDER).absolute()
 
 
 def begin(where: Path) -> None:
-    """Create an empty folder for the notes of a trial; remove earlier notes."""
+    """Create an empty folder for a trial's notes."""
     end(where)
     folder_of(where).mkdir()
 
 
 def end(where: Path) -> None:
-    """Remove the folder with the notes of a trial, if it exists."""
+    """Remove the folder with a trial's notes, if it exists."""
     shutil.rmtree(folder_of(where), ignore_errors=True)
 
 
 def read(where: Path, processes: int) -> Notes:
-    """Return the notes of setup and of `processes` workers. Incomplete notes at the end are left out."""
+    """Return the notes of setup and of `processes` workers, without incomplete notes at the end."""
     files = (folder_of(where) / str(number) for number in range(processes + 1))
     return Notes(list(_records(file.read_bytes())) if file.is_file() else [] for file in files)
 
@@ -87,7 +84,7 @@ def _records(data: bytes) -> Iterator[Any]:
 
 
 class NoteRejected(UsageError):
-    """A note cannot be stored: it cannot be pickled, there are too many, or the disk is full."""
+    """A note cannot be stored: no pickle, too many notes, or a full disk."""
 
 
 class Notebook:
@@ -125,7 +122,7 @@ class Notebook:
         return NoteRejected(f"note() {reason}.")
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught NoteRejected."""
+        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught the error."""
         if self.problem:
             raise EnvironmentFailure(self.problem)
 
@@ -137,7 +134,7 @@ _notebooks: list[Notebook] = []
 def take(where: Path, process: int, processes: int) -> Notebook:
     """Start recording the notes of this process, and return its Notebook.
 
-    `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
+    `process` is 0 for setup, else the worker's number from 1. `processes` is the number of workers.
     """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]
@@ -146,7 +143,7 @@ def take(where: Path, process: int, processes: int) -> Notebook:
 def note(*values: Any) -> None:
     """Record a note for the checks: `note("put", 7)`, read in a check with `notes.of("put")`.
 
-    Notes survive when the process is killed. Outside of a measurement, nothing is recorded.
+    Notes survive a kill of the process. Outside of a measurement, nothing is recorded.
     """
     for book in _notebooks:
         book.add(values[0] if len(values) == 1 else values)
@@ -156,11 +153,11 @@ def note(*values: Any) -> None:
 
 
 _trial_folders: list[Path] = []
-"""Folder of the notes of the current trial, as the only item; empty outside of a trial."""
+"""Folder of the current trial's notes, as the only item; empty outside of a trial."""
 
 
 def remember_in(where: Path) -> None:
-    """Set the trial in which `first` remembers values. `where` is the folder of its database."""
+    """Set the trial for which `first` stores values. `where` is the folder of the trial's database."""
     _trial_folders[:] = [folder_of(where)]
 
 
@@ -186,10 +183,8 @@ EXAMPLES = 3
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
     """Check that each item that was put was taken exactly once, and no other item. Raises AssertionError.
 
-    Items that are left at the end must be added to the taken items:
-    `exactly_once(notes.of("put"), notes.of("taken") + left)`.
-    An item that was put twice has to be taken twice. So give each item a unique value: for equal items, it is
-    unknown which of them was taken.
+    Add the items that are left to the taken items: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
+    Give each item a unique value: of equal items, it is unknown which was taken.
     """
     put_counts, taken_counts = _count(put), _count(taken)
     surplus = taken_counts - put_counts
@@ -204,9 +199,9 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """Check that a counter in the database equals the number of notes. Raises AssertionError if not.
+    """Check that a counter in the database equals the number of notes. Raises AssertionError.
 
-    Pass the notes of a kind, `counter(hits, notes.of("hit"))`, or all `notes`.
+    `notes` are those of a kind, `counter(hits, notes.of("hit"))`, or all notes.
     """
     counted = len(notes.all if isinstance(notes, Notes) else notes)
     if read != counted:

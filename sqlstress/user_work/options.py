@@ -1,4 +1,4 @@
-"""Options of the commands that run the user's own work: the database, the checks of its data, the target."""
+"""Options shared by sql, app and exec: the database, the checks of its data, and the target."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from sqlstress.user_work.statements import split_statements
 
 MAX_SETUP_BYTES = 64 << 20
 MAX_CHECKS_BYTES = 64 << 10
-"""Maximum sizes in bytes of a setup file, and of an SQL file with checks.
+"""Maximum sizes of a setup file, and of an SQL file with checks, in bytes.
 
-The second is smaller, because every case of a report contains the text of its checks.
+The second is smaller, because each case of a report contains its checks.
 """
 MAX_CHECKS = 50
 _WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
@@ -51,7 +51,7 @@ _FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Return a name, or a list of names, as a tuple of names. Raises ValueError if a name is empty."""
+    """Return a name or a list of names as a tuple. Raises ValueError for an empty name."""
     result = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(text, str) and text for text in result):
         raise ValueError("a name must not be empty")
@@ -59,16 +59,13 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def name(value: Any) -> str:
-    """Return a single name. Raises ValueError if it is empty."""
+    """Return a single name. Raises ValueError for an empty name."""
     (result,) = names([value])
     return result
 
 
 def parse_weighted(word: str) -> tuple[str, int]:
-    """Return the name and the weight in a text such as "transfer.sql@3". Raises UsageError.
-
-    The default weight is 1.
-    """
+    """Return name and weight (default 1) from a text such as "transfer.sql@3". Raises UsageError."""
     match = _WEIGHTED.fullmatch(word)
     if not match:
         return word, 1
@@ -93,18 +90,18 @@ def read_text_of(name: str, most: int) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    """Return the SHA-256 of a text as hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """User's check of the data: a query that must return no rows, or a function that must not raise."""
+    """Check by the user: a query that must return no rows, or a function that must not raise."""
 
     name: str
     """Name of the check."""
     where: str
-    """File of the check, with the line of the query or the name of the function: "checks.py:money"."""
+    """File with the line of the query or the name of the function, such as "checks.py:money"."""
     sql: str = ""
     """SQL of the query; empty for a function."""
     at_end: bool = False
@@ -123,7 +120,7 @@ class Data:
     setup_digest: str = ""
     """SHA-256 of the setup file, in hexadecimal digits; empty if there is none."""
     database: str = ""
-    """Database file of which each trial gets a copy; empty if trials start with an empty database."""
+    """Database file that each trial copies; empty if trials start with an empty database."""
     checks: tuple[Invariant, ...] = ()
     """Checks that must hold before, during and after the load."""
     check_timeout_s: float = 30.0
@@ -169,7 +166,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict of experiments with a rehearsal. Studies have another --strict."""
+    """Return the option --strict of experiments with a rehearsal; --strict of studies is different."""
     return option(
         switch,
         False,
@@ -181,7 +178,7 @@ def strict_option() -> Any:
 
 
 def lock_watch_option() -> Any:
-    """Return the option --where, by which the report lists the programs that held the write lock."""
+    """Return the option --where, which reports the programs that held the write lock."""
     return option(
         switch,
         False,
@@ -194,7 +191,7 @@ def lock_watch_option() -> Any:
 
 
 def read(request: DataOptions, dialect: Dialect = SQLITE) -> Data:
-    """Return the Data that the options describe. Raises UsageError, with the position in the user's file."""
+    """Return the database and checks that the options describe. Raises UsageError."""
     setup_digest = ""
     if request.setup is not None:
         setup = setup_text(request.setup)
@@ -222,9 +219,9 @@ def _invariants(file: str, dialect: Dialect) -> Iterator[Invariant]:
 
 
 def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Invariant]:
-    """Yield a check for each statement in the text of the SQL file `file`.
+    """Yield a check for each statement in `text`, the content of the SQL file `file`.
 
-    Raise UsageError if there is no statement, or if a statement is not a query or has parameters.
+    Raises UsageError if there is no statement, or if a statement is not a query or has parameters.
     """
     number = 0
     for number, statement in enumerate(split_statements(file, text, dialect=dialect), 1):
@@ -269,13 +266,13 @@ WHERE = (
     *_SERVER_OPTIONS.values(),
     *select_options(options_of(TargetOptions), "anyway"),
 )
-"""Options that select the targets of the user's programs, which open their connections themselves."""
+"""Options that select the target (database product), for programs that open their own connections."""
 
 
 def drivers(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
-    """Return the drivers of the requested targets, one per target. Raises UsageError."""
+    """Return one driver per requested target. Raises UsageError."""
     selected = drivers_of(request, targets, known)
     check_options(request, selected, SETTINGS, any)
     check_options(request, selected, ("database",), all)
@@ -284,7 +281,7 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case with a driver and its server's options. Raises UsageError if it lacks an option."""
+    """Return the case with a driver and its server's options. Raises UsageError for unavailable options."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -301,7 +298,7 @@ _READ_VERSION_OFFSET = 19
 
 
 def journal_mode_in_subprocess(name: str) -> str:
-    """Call `journal_mode` in another process. Raise UsageError or EnvironmentFailure if that fails.
+    """Call `journal_mode` in another process. Raises UsageError or EnvironmentFailure.
 
     This process may have the database open. On POSIX, reading and closing the file would drop its locks.
     """
@@ -314,8 +311,8 @@ def journal_mode_in_subprocess(name: str) -> str:
 def journal_mode(name: str) -> str:
     """Return the journal mode of a database file: "wal", or "delete" for any other mode.
 
-    Raise UsageError if the file is not a readable SQLite database. Call it only in a process that does not
-    use the database: see `journal_mode_in_subprocess`.
+    Raises UsageError for a file that is not a SQLite database. Call it only in a process that does not use
+    the database: on POSIX, closing the file drops the locks.
     """
     path = Path(name)
     try:
@@ -339,11 +336,11 @@ SWEPT = common("concurrency", "duration", "warmup", "ops", *OPEN_LOOP_OPTIONS, "
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose the store with --target"}
-"""Reasons why options do not apply if the user's code opens the database itself, by option."""
+"""Reasons why options do not apply if the user's code opens the database, by option."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the settings of the case. A copy of a database keeps its journal mode by default."""
+    """Return the settings of the case. A copied database keeps its journal mode by default."""
     if data.database and "journal-mode" not in request.given:
         # The mode is read without SQLite, so that --help, which loads this module, need not load SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
@@ -351,7 +348,7 @@ def settings_of(request: Request[Any, Any], data: Data) -> Settings:
 
 
 def check_together(request: Request[Any, Any], data: Data) -> Case:
-    """Return the requested case. Raises UsageError if options of sql, app and exec contradict each other."""
+    """Return the requested case. Raises UsageError if options contradict each other."""
     case = request.case
     check_window(request)
     check_locking(request)

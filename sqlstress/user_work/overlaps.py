@@ -1,12 +1,11 @@
 """Overlaps: a thread writes in, or ends, a transaction that another thread began.
 
-A connection has a single transaction. If two threads use the connection in turns, with a lock only around
-each statement, their transactions become one: a ROLLBACK of one thread undoes writes of the other thread.
+If two threads share a connection, with a lock only around each statement, their transactions become one: a
+ROLLBACK of one thread undoes writes of the other.
 
-If one thread hands its transaction over to another, there is no overlap: a thread pool, for example, may run
-the functions of a web request in several threads. So an overlap is certain only if the thread that began the
-transaction is still in the same call of the user's function, does not wait for other threads, and uses the
-connection again in that call. A use is a statement that a thread is about to run.
+There is no overlap if one thread hands its transaction over to another, as thread pools do for the functions
+of a web request. So an overlap is certain only if the first thread is still in the same call of the user's
+function, does not wait for other threads, and uses the connection again in that call.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ ActiveCalls = dict[tuple[int, CodeType], int]
 
 
 class CallFinder(Protocol):
-    """Finder of the user's running functions; `callers.UserFrames` is one."""
+    """Finder of the user's running functions; `callers.UserFrames` implements it."""
 
     def active_calls(self, frame: FrameType | None) -> ActiveCalls:
-        """Return the running functions of the user that lead to a frame."""
+        """Return the user's functions on the call stack of `frame`, with their current lines."""
 
 
 class _Use(NamedTuple):
@@ -45,7 +44,7 @@ class _Use(NamedTuple):
     def line(self, depth: int) -> str:
         """Return the current line of a running function, such as "bank.py:27"; empty if none runs.
 
-        `depth` 0 means the innermost function, 1 its caller. If `depth` is too large, the outermost counts.
+        `depth` 0 means the innermost function, 1 its caller, and a larger number at most the outermost.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -55,17 +54,17 @@ class _Use(NamedTuple):
 
 
 class _Overlap:
-    """Overlap: `then` is a statement in the transaction that another thread began with `first`."""
+    """Statement `then` of a thread in the transaction that another thread began with `first`."""
 
     def __init__(self, first: _Use, then: _Use) -> None:
         self.first, self.then = first, then
         self.end: _Use | None = None
-        """COMMIT or ROLLBACK of the transaction; None while it is open."""
+        """COMMIT or ROLLBACK of the transaction; None before its end."""
         self.is_certain = False
-        """Whether the thread of `first` has used the connection again in the same call."""
+        """Whether the thread of `first` used the connection again in the same call."""
 
     def traits(self) -> dict[str, str]:
-        """Return the traits of the overlap in the report: statements and their lines."""
+        """Return both statements and the end of the transaction, with lines, for the report."""
         # If one function runs all statements, the report shows the lines of its callers, which differ.
         depth = int(self.first.line(0) == self.then.line(0))
         return {
@@ -79,13 +78,13 @@ class _Overlap:
 
 
 class Overlaps:
-    """Overlaps in this process, counted by their statements and lines."""
+    """Overlapping transactions in this process, counted by their statements and lines."""
 
     def __init__(self, finder: CallFinder) -> None:
         self._finder = finder
         self._counts = Counter[tuple[tuple[str, str], ...]]()
 
-    def new_uses(self) -> OverlapWatch:
+    def new_watch(self) -> OverlapWatch:
         """Return a new watch for a connection that several threads use."""
         return OverlapWatch(self._finder, self._add)
 
@@ -100,17 +99,17 @@ class Overlaps:
 
 
 class OverlapWatch:
-    """Watch of a connection that several threads use, to find overlapping transactions."""
+    """Watch for overlapping transactions on one connection that several threads use."""
 
     def __init__(self, finder: CallFinder, add: Callable[[_Overlap], None]) -> None:
         self._finder, self._add = finder, add
         self._first: _Use | None = None
-        """Statement that began the current transaction; None if it is not known."""
+        """Statement that began the current transaction; None if unknown."""
         self._open: list[_Overlap] = []
-        """Overlaps in the current transaction, and earlier ones that are not certain yet."""
+        """Overlaps in the current transaction, and earlier uncertain ones."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
-        """Handle a statement that this thread is about to run. `frame` is one of the library."""
+        """Handle a statement that this thread is about to run. `frame` is a frame of the library."""
         if not isinstance(sql, str) or not self._is_of_interest(sql, in_transaction=in_transaction):
             return
         use = _Use(get_ident(), self._finder.active_calls(frame), sql)
@@ -131,7 +130,7 @@ class OverlapWatch:
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
         """Return whether a statement may begin a transaction or belong to an overlap.
 
-        If not, `note` skips the search for running functions: it takes twice as long as a short query.
+        This saves the search for running functions, which takes twice as long as a short query.
         """
         if self._open:
             return True
@@ -150,7 +149,7 @@ class OverlapWatch:
         return bool(calls.keys() & first.calls.keys()) and not waits_for_threads(frame)
 
     def _finish(self) -> None:
-        """Count the overlaps in the last transaction, which has ended, if they are certain."""
+        """Count the certain overlaps after the end of a transaction."""
         for overlap in self._open:
             if overlap.is_certain:
                 self._add(overlap)

@@ -1,8 +1,8 @@
 """Guard that stops the user's code from opening databases other than the trial's.
 
-Python's sqlite3 raises an audit event before SQLite opens a file. The hooks of apsw are called too late, so
-the class `apsw.Connection` is replaced by a subclass that checks the name first. The guard sees neither
-ATTACH nor programs that the user's code starts.
+Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw come too late, so a subclass
+that checks the name replaces `apsw.Connection`. ATTACH, and programs that the user's code starts, are not
+checked.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ FLAG = "--allow-other-files"
 
 
 class OtherFileError(UsageError):
-    """The user's code connects to a database that is not the trial's."""
+    """The user's code connects to a database other than the trial's."""
 
 
 class OwnFiles:
-    """Guard that refuses connections of this process to databases that are not the trial's.
+    """Guard against connections of this process to databases other than the trial's.
 
-    It cannot be removed, because audit hooks are permanent.
+    It is permanent, like audit hooks.
     """
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
-        """Allow databases in `folder`; None allows any folder.
+        """Allow databases in `folder` (None means any folder), except for `original`.
 
-        Never allow `original`, the user's database that the trial has copied.
+        `original` is the user's database that the trial has copied.
         """
         self._folder = folder and folder.resolve()
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
-        """Databases that this process has created in the folder for temporary files."""
+        """Databases that this process created in the folder for temporary files."""
         self.refused: OtherFileError | None = None
-        """First refusal of a connection, kept because the user's code may catch it; None before that."""
+        """First refusal, kept because the user's code may catch it; None if nothing was refused."""
 
     def watch(self) -> None:
-        """Check each connection that is opened from now on."""
+        """Check each connection from now on."""
         if not self._folder and not self._original:
             return
 
@@ -82,12 +82,12 @@ class OwnFiles:
         raise OtherFileError(problem)
 
     def check(self) -> None:
-        """Raise OtherFileError again if it was raised before: the user's code may have caught it."""
+        """Raise OtherFileError if a connection was refused: the user's code may have caught the error."""
         if self.refused:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file is in the folder for temporary files, and new: missing or empty at first."""
+        """Return whether a file in the folder for temporary files is missing or empty, or was so at first."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -109,9 +109,9 @@ class OwnFiles:
 
 
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
-    """Limit the user's code in this process, from now on, to databases in the trial's folder.
+    """Limit the user's code in this process to databases in the trial's folder.
 
-    With `allow_others`, or with a database on a server, the code can open any database but `original`.
+    With `allow_others`, or with a database server, it can open any database but `original`.
     """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
@@ -120,7 +120,7 @@ def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool
 
 
 class _Import(MetaPathFinder):
-    """Import hook that calls a function with the module `name` as soon as it is imported."""
+    """Import hook that calls a function with the module `name` after its import."""
 
     def __init__(self, name: str, call: Any) -> None:
         self._name, self._call = name, call

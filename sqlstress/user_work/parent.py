@@ -1,6 +1,7 @@
-"""Parent process's part of a trial with the user's own work: makes the database, runs the user's checks.
+"""Parent process's part of a trial with the user's own work: creates the database, starts the checks.
 
-A separate process runs the checks in rounds, before, during and after the load. A round runs each check once.
+A separate process runs the user's checks in rounds, before, during and after the load. A round runs each
+check once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sqlstress.system.processes import ChildCaller
 from sqlstress.user_work import AFTER, UNDER, checks, database, notes
 from sqlstress.user_work.checks import Checker, CheckFailure, CheckNotRun
 from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.lock_watch import SharedSlot, shared_board
+from sqlstress.user_work.lock_watch import SharedSlot, slot_memory
 from sqlstress.user_work.rehearsal import Opener, content, rehearse
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class FailedBeforeLoad(SqlstressError):
 
 
 class UserWork(ProvenWork):
-    """Preparation and verification of a trial, in the parent process. Experiments have subclasses."""
+    """Preparation and verification of a trial, in the parent process; base class."""
 
     place: SqlPlace
 
@@ -60,13 +61,13 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: first that of the lock watch, if it runs; then that of the subclass."""
+        """Shared memory: first for the lock watch (--where), if on; then for the subclass."""
         if self._watches_lock:
-            self.companions, self.shared = (LOCK_WATCH,), (shared_board(),)
+            self.companions, self.shared = (LOCK_WATCH,), (slot_memory(),)
 
     @property
     def _watches_lock(self) -> bool:
-        """Whether a lock watch runs: a process that samples which processes hold the write lock (--where)."""
+        """Whether a process samples which processes hold the write lock (--where)."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
     @property
@@ -78,26 +79,26 @@ class UserWork(ProvenWork):
         return self._is_rehearsed and self._rehearsal_key not in self._carry
 
     def rehearsal_opening(self) -> Opener | None:
-        """Return the function that connects for the rehearsal; None if the experiment has no rehearsal."""
+        """Return the function that connects for the rehearsal; None for experiments without a rehearsal."""
         return None
 
     def own_sql(self) -> Iterable[str]:
-        """Return the SQL statements of sqlstress itself that run after the user's setup."""
+        """Return the SQL statements of sqlstress that run after the user's setup."""
         return ()
 
     def build(self, pulse: Pulse) -> None:
-        """Make the database as the options describe it."""
+        """Create the database as the options describe it."""
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial after its database was made. Subclasses override it."""
+        """Prepare the trial further, after the database was created; for subclasses."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Return results of checks that the experiment adds to the user's checks."""
+        """Return the results of the experiment's own checks."""
         return ()
 
     def create(self, pulse: Pulse) -> None:
-        """Make the database and run the user's checks. Raises FailedBeforeLoad if a check fails."""
+        """Create the database and run the user's checks. Raises FailedBeforeLoad if a check fails."""
         notes.begin(self.place.where)
         self.build(pulse)
         if self._checking:
@@ -160,7 +161,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case with which the rehearsal runs. A subclass may return another case."""
+        """Return the case for the rehearsal. Subclasses may return another case."""
         return self.case
 
     @property
@@ -172,7 +173,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the suspicions of the rehearsal, which runs once per case. Each trial reports them."""
+        """Return the possible races that the rehearsal found; it runs once per case, for all trials."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -197,7 +198,7 @@ class UserWork(ProvenWork):
 
 
 def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
-    """Return the result of the lock watch, from its fields in shared memory; None if it did not finish."""
+    """Return the result of the lock watch, from its fields in shared memory; None if unfinished."""
     if not seen:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
@@ -212,11 +213,11 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
 
 
 STARTING_S = 30.0
-"""Time limit in seconds for the start of the process that runs the checks, until the first check begins."""
+"""Time limit in seconds for the start of the process that runs the checks."""
 PAUSE_S = 0.1
-"""Minimum seconds between the starts of two rounds of checks.
+"""Minimum time between the starts of two rounds of checks, in seconds.
 
-A longer round is followed by a pause of its own duration, so that checks take at most half of a processor.
+After a longer round, a pause of its duration follows, so that checks take at most half of a processor.
 """
 
 
@@ -225,7 +226,7 @@ class ChecksTimedOut(CheckNotRun):
 
 
 class CheckRunner:
-    """Runs the user's checks on a trial's data before, during and after the load."""
+    """Runner of the user's checks on a trial's data, in another process."""
 
     def __init__(self, case: Case, where: Path) -> None:
         data = case.spec.data
@@ -233,30 +234,29 @@ class CheckRunner:
         self._limit_s = STARTING_S + data.check_timeout_s * len(data.checks)
         self._process = ChildCaller("the process that runs the checks")
         self._started_s: float | None = None
-        """Start of the running round, a time of `time.monotonic` in seconds; None if no round is running."""
+        """Start of the running round by `time.monotonic`; None if no round is running."""
         self._due_s = 0.0
         self._rounds = self._failed = 0
         self._broken: dict[str, CheckFailure] = {}
         self._problem = ""
-        """Reason why the rounds of checks during the load have stopped; empty if they go on."""
+        """Reason why checks during the load have stopped; empty if they continue."""
         self.failure = ""
         """Reason why the process of the checks died or was killed; empty if it did not."""
 
     def load(self) -> None:
-        """Start to import the user's file, in parallel to other preparations of the load."""
+        """Start to import the user's file, in parallel to other preparations."""
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail before the load. Raises CheckNotRun if a check has no result."""
+        """Return the checks that fail before the load. Raises CheckNotRun."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[CheckFailure]:
-        """End the process of the checks and return those that fail after the load.
+        """Return the checks that fail after the load, and end their process. Raises CheckNotRun.
 
-        Call it after all processes of the load have ended. Raise CheckNotRun if a check cannot run or is too
-        slow.
+        Call it after all worker processes have ended.
         """
         with self._process as process:
             return process.call(
@@ -264,7 +264,7 @@ class CheckRunner:
             )
 
     def look(self, window: Window, pulse: Pulse) -> None:
-        """Start the next round of checks if it is due, and collect the result of a finished round.
+        """Start a round of checks if it is due, or record the result of a finished round.
 
         Call it often while the workers run. `window` has the start and end of the measured time.
         """
@@ -277,7 +277,7 @@ class CheckRunner:
             self._process.begin(checks.call_checker, look, self._case, self._where)
 
     def finish(self, pulse: Pulse) -> None:
-        """Wait for the running round of checks, if there is one, and record its result or error."""
+        """Wait for the running round of checks, if any, and record its result or error."""
         if self._started_s is None:
             return
         started_s, self._started_s = self._started_s, None
@@ -315,7 +315,7 @@ class CheckRunner:
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Restart the process of the checks. In between, call `change`, which changes the trial's files."""
+        """Restart the process of the checks; meanwhile call `change`, which changes the trial's files."""
         self._process.end()
         change()
         self.load()

@@ -1,18 +1,18 @@
-"""Suspicions that need several calls of a program, or two database files.
+"""Suspicions (possible races) that need several calls of a program, or two database files.
 
-A call is one call of a user's transaction in the rehearsal, with the statements that it ran. A suspicion is a
-pair of statements of a call that race if another process writes in between. The kinds are:
+A call is one call of a user's transaction in the rehearsal, with its statements. A suspicion is a pair of
+statements that race if another process writes in between. The kinds are:
 
-- SKEW, a decision on old data: a call tests a column of table A, and writes table B in a later transaction.
-  Another call reads table B and changes the column of table A. This is a write skew.
+- SKEW, a write skew: a call tests a column of table A, and writes table B in a later transaction. Another
+  call reads table B and changes the column of table A.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
-  each file has a snapshot of its own, which begins with the first read of the file.
-- SPLIT_VIEW: a call without a transaction reads twice, and compares or adds the results. Another transaction
-  writes both, and may do so between the two queries.
-- STALE_COPY, a stale copy: a call writes a copy, such as a row of a cache, from a source table. It has read
-  the source outside of the transaction that writes the copy.
-- FROM_MEMORY, a value from memory: each call writes the next number of a counter, and reads the number in no
-  query. The program keeps the number in a variable, which does not show the writes of other processes.
+  each file has its own snapshot, which begins with the first read of the file.
+- SPLIT_VIEW: a call without a transaction compares or adds the results of two queries, and another
+  transaction writes both tables.
+- STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
+  transaction.
+- FROM_MEMORY: each call writes the next number of a counter that it keeps in a variable, without a query. So
+  it misses the writes of other processes.
 - NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
@@ -44,15 +44,15 @@ from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedS
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls that show the suspicion."""
+"""Minimum number of calls for a suspicion from repeated calls."""
 MAX_STEP = 1000
-"""Maximum difference between the numbers of a counter that two calls write one after the other."""
+"""Maximum step of a counter between two successive writes."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
 
 
 class TracedProgram:
-    """Suspicions that follow from the calls of all transactions of a program."""
+    """Finder of possible races that only the calls of all transactions of a program show."""
 
     def __init__(self, calls: Sequence[Statements]) -> None:
         self._written_together = _files_written_together(calls)
@@ -61,7 +61,7 @@ class TracedProgram:
         self._copies = copies(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the suspicions about a call of the program."""
+        """Yield the possible races of one call of the program."""
         yield from self._decisions_on_old_data(call)
         yield from self._mixed_views(call)
         yield from self._split_views(call)
@@ -101,7 +101,7 @@ class TracedProgram:
                     break
 
     def _split_views(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the first pair of queries of a call without writes whose results the code combines."""
+        """Yield the first two queries, of a call without writes, whose results the code combines."""
         if any(statement.write for statement in call):
             return
         queries = [statement for statement in call if statement.reads and statement.found is not None]
@@ -125,10 +125,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, for each table, the changes of other tables by its readers.
-
-    A reader of a table is a call with a query of the table. Only UPDATEs count.
-    """
+    """Return, by table, the columns of other tables that calls with a query of the table update."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -142,7 +139,7 @@ def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
 
 
 def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
-    """Return the pairs of database files that are written in one transaction."""
+    """Return the pairs of database files that one transaction writes."""
     return {
         frozenset(pair)
         for call in calls
@@ -152,9 +149,9 @@ def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
 
 
 def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
-    """Return the pairs of tables that are written in one transaction.
+    """Return the pairs of tables that one transaction writes.
 
-    A table to which a transaction writes twice forms a pair with itself, a set of one item.
+    A table that a transaction writes twice forms a pair with itself, a set of one item.
     """
     return {
         frozenset(pair)
@@ -180,7 +177,7 @@ def _used_tables(statement: TracedStatement) -> set[Table]:
 def _decides(
     query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
 ) -> bool:
-    """Return whether a statement runs only if a condition on the result of a query is true.
+    """Return whether a condition on a query's result decides whether a statement runs.
 
     The condition must test a column of `changed`: the columns of `table` that other calls change.
     """
@@ -201,8 +198,8 @@ def _decides(
 def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
     """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    A table is a copy if a transaction writes the source and deletes from the copy, because rows of the copy
-    are out of date after the write.
+    A table is a copy if a transaction writes the source and deletes from the copy, whose rows are then out of
+    date.
     """
     pairs = set()
     for call in calls:
@@ -217,10 +214,9 @@ def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
 
 
 def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield suspicions about writes of a copy, such as a cache, from old data.
+    """Yield possible races of writes to a copy, such as a cache, from old data.
 
-    The call has read the copy's source outside of the transaction that writes the copy. `pairs` has the
-    tables (source, copy).
+    The call read the source outside of the write's transaction. `pairs` has (source, copy).
     """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
@@ -241,14 +237,14 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield the suspicions about the calls of a transaction, in their order."""
+    """Yield the possible races that several calls of one transaction show; `calls` is in order."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 
 
 def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     numbers: dict[tuple[object, ...], list[int]] = {}
-    """Numbers that an UPDATE wrote, in the order of the calls, by its line, rows and column."""
+    """Numbers written by an UPDATE in order of the calls, by line, rows and column."""
     updates: dict[tuple[object, ...], TracedStatement] = {}
     for call in calls:
         for index, statement in enumerate(call):
@@ -272,9 +268,9 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield the transactions with a lock that read rows in each call, and whose function has no write."""
+    """Yield transactions that take the write lock but, in each call and by their source, only read."""
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """BEGIN and first query of each transaction, by the line of the BEGIN; None if it did more than read."""
+    """BEGIN and first query of each transaction, by line of the BEGIN; None if the transaction wrote."""
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]

@@ -5,11 +5,11 @@ A call is one call of a user's transaction in the rehearsal, with its SQL statem
 - Safe SQL: the write itself checks the state that it expects.
 - Repeated read: the transaction of the write reads the data again.
 - Token: the call reads a token, such as a version number, before the query and again before the write.
-- Claim: a write that can succeed in only one process at a time. Its rows then belong to the call.
-- Own row: the process has added the row when it connected, or the row's key has the process id.
-- Lock: the call holds a file lock, or a claimed row that other calls claim, too, from the query to the write.
+- Claim: a write of the row that succeeds in only one process.
+- Own row: the process added the row when it connected, or the row's key has the process id.
+- Lock: from the query to the write, the call holds a file lock, or a claimed row that other calls claim, too.
 
-A key of a row, in this module, is a table with the columns of a unique key and the row's values in them.
+In this module, a key has the columns of a unique key and a row's values in them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from sqlstress.user_work.traced_statements import (
 )
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""Pattern of a UUID that differs in each call, because it was made from the time or at random.
+"""Pattern of a UUID made at random or from the time, so that each call has another.
 
-UUIDs of versions 3 and 5 are excluded: they are hashes of a name, so that two processes may make the same.
+Versions 3 and 5 are hashes of a name, so that two processes may make the same.
 """
 
 
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the transaction of a write has read the table before.
+    """Return whether the transaction of a write has read the written table before.
 
-    `earlier` has the call's statements before the write. For an UPDATE, the transaction must have read one of
-    the columns that are set: a read of other columns only shows that the row exists.
+    `earlier` has the call's statements before the write. For an UPDATE, a column that it sets must have been
+    read: a read of other columns only shows that the row exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
@@ -54,10 +54,10 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
 
 
 def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
-    """Return whether a token shows at a write that an earlier query's result is still valid.
+    """Return whether a token, such as a version number, shows that a query's result is still valid.
 
-    The call reads the token, such as a version number, before the query. The transaction of the write reads
-    the token again by the same SQL, and changes the token's table.
+    The call reads the token before the query. The write's transaction reads it again by the same SQL, and
+    changes its table.
     """
     queries_before = {
         statement.sql
@@ -78,8 +78,8 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
     return any(changed & {*statement.reads} for statement in again)
 
 
-def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has made or claimed each row that a write changes.
+def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
+    """Return whether the call itself has added or claimed each row that a write changes.
 
     `earlier` has the call's statements before the write.
     """
@@ -89,14 +89,14 @@ def is_own(earlier: Sequence[TracedStatement], write: Write) -> bool:
 
 
 class OwnRows(NamedTuple):
-    """Rows that belong to the process of a rehearsal, so that no other process writes them."""
+    """Rows that only this process of the rehearsal writes."""
 
     pid: int
     keys: frozenset[tuple[str, KeyValue]]
     """Table name and key of each row that the process added when it connected."""
 
     def has(self, write: Write) -> bool:
-        """Return whether all rows of a write are own rows: the keys are in `keys`, or have the process id."""
+        """Return whether each row of a write is in `keys`, or has the process id in its key."""
         return bool(write.rows) and all(self._has_row(write.table[1], row) for row in write.rows or ())
 
     def _has_row(self, table: str, row: Row) -> bool:
@@ -107,7 +107,7 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows of this process, among them the new rows of the statements that ran at its connect."""
+    """Return the rows of this process. `connecting` has the statements that ran while it connected."""
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),
@@ -122,19 +122,19 @@ def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return the keys of the rows that a write changes, removes or adds; empty if unknown."""
+    """Return table and key of each row that a write changes, removes or adds; empty if unknown."""
     return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return the keys of the rows of a write, with rows of an INSERT that existed before."""
+    """Return table and key of each row of a write, with rows of an INSERT that already existed."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each claim, a write that succeeds in only one process, and its wanted key."""
+    """Yield each write that succeeds in only one process (a claim), with the wanted key of its row."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -149,8 +149,8 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that a statement wrote a row, and did not skip the write.
 
-    The call knows it if it reads the row count or `changes()`, or if a query shows the row: a later query of
-    the table, or a query in the same transaction. `index` is the statement's index in the call.
+    The call knows it from the row count or `changes()`, from a later query of the table, or from a query in
+    the same transaction. `index` is the statement's index in the call.
     """
     if not write.unseen or is_new(write):
         return True
@@ -163,10 +163,10 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write is a claim, and succeeds in only one process.
+    """Return whether a write succeeds in only one process.
 
-    In every other process a unique key refuses the write, or a search no longer finds the row. `earlier` has
-    the call's statements before the write.
+    In other processes a unique key refuses the write, or a search no longer finds the row. `earlier` has the
+    call's statements before the write.
     """
     if write.kind == INSERT:
         return True
@@ -206,7 +206,7 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
 
 
 def is_safe(write: Write) -> bool:
-    """Return whether the SQL of a write checks the state that it expects: compare-and-set."""
+    """Return whether a write's SQL itself checks the expected state, as in compare-and-set."""
     if write.kind == DELETE:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
@@ -218,7 +218,7 @@ def is_safe(write: Write) -> bool:
 
 
 def is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows: each key has a new UUID."""
+    """Return whether no other process can make the rows, because each key has a new UUID."""
     keys = changed_keys(write)
     return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
 

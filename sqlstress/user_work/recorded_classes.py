@@ -1,11 +1,8 @@
-"""Subclasses of the libraries' connections and cursors, which record the statements of the user's code.
+"""Subclasses of sqlite3's and apsw's connections and cursors, which record statements in a `History`.
 
-The methods of this module run for each statement, so they make no unnecessary call. They read the clock, and
-add the statement to the history of its connection: a `History`, which has the last statements. All other
-facts are read only after a failure.
-
-Terms: the recorder has the histories of all connections. The caller is the position in Python code that calls
-the library; it is only looked up for a statement outside of a transaction.
+Their methods run for each statement, so they only read the clock and add the statement to the history of its
+connection. All other facts are read after a failure. A caller, the position in Python code that calls the
+library, is only looked up outside of a transaction.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from sqlstress.user_work.subclasses import STATEMENTS, named_like
 def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
     """Return a subclass of a sqlite3 connection's class that records statements and failures.
 
-    If `base` overrides sqlite3's methods for cursors and statements, these methods stay as they are.
+    Methods for cursors and statements that `base` overrides stay as they are.
     """
     plain, plain_cursor = sqlite3.Connection, _sqlite3_cursor(sqlite3.Cursor)
 
@@ -34,7 +31,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         return plain.cursor(connection, plain_cursor)
 
     def record_end(connection: Any, statement: str, call: Callable[..., Any], *args: Any) -> Any:
-        """Call `call`, a method that ends a transaction, and record it as the statement `statement`."""
+        """Call a method that ends a transaction, and record it as `statement`."""
         history, begun = connection._sqlstress, perf_counter()
         caller = history.begin(connection, begun)
         if caller is not None:
@@ -93,9 +90,9 @@ def apsw_cursor(base: Any, history: History) -> Any:
 
 
 def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None = None) -> Any:
-    """Return a subclass of a cursor's class whose methods `names` record their statements and failures.
+    """Return a subclass of a cursor's class whose methods `names` record statements and failures.
 
-    They record in `history`; None means the history of the cursor's connection.
+    `history` is where they record; None means the history of the cursor's connection.
     """
 
     class Recorded(base):  # type: ignore[misc]
@@ -108,9 +105,9 @@ def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None 
 
 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
-    """Return a method `execute` of sqlite3 connections that records its statements and failures.
+    """Return a method `execute` for sqlite3 connections that records statements and failures.
 
-    `_recorded` would return such a method, too, but it takes 0.2 µs longer for each statement.
+    It saves 0.2 µs for each statement, compared with the result of `_recorded`.
     """
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
@@ -142,9 +139,8 @@ def _recorded(
 ) -> Callable[..., Any]:
     """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    With `new_cursor`, the method is for a class of connections: `new_cursor` makes the cursor for each
-    statement. Otherwise it is for a class of cursors. `fixed_history` is the history to record in; None means
-    that of the cursor's connection.
+    With `new_cursor`, which makes the cursor, the method is for connections; otherwise for cursors.
+    `fixed_history` is where it records; None means the history of the connection.
     """
 
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
@@ -176,13 +172,13 @@ def _recorded(
 
 
 def _commits_first(connection: Any) -> bool:
-    """Return whether `executescript` would commit an open transaction of the connection first."""
+    """Return whether `executescript` would first commit an open transaction of the connection."""
     # The attribute is new in Python 3.12. It is -1 unless the user's code sets `autocommit`.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def runs_statement(history: History) -> bool:
-    """Return whether another thread is running a statement of the connection with this history."""
+    """Return whether another thread is running a statement of the history's connection."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
     # If so, the thread is in a method of this module, whose variable `history` shows the connection.
     return (

@@ -1,9 +1,8 @@
-"""Rehearsal: a few more calls of each of the user's transactions, with their SQL traced, to find races.
+"""Rehearsal: a few more calls of each of the user's transactions, with traced SQL, to find races.
 
 The calls run after the load, on a copy of the data, so that they affect no figure, check or kept file. If
-their SQL shows no suspicion of lost data, the calls are repeated on a copy from before the load: there a
-transaction may take another path, because a limit is not reached, a queue is not empty, or a key does not
-exist.
+they show no possible loss of data, they are repeated on a copy from before the load: there a transaction may
+take another path, because a queue is not empty, or a key does not exist.
 """
 
 from __future__ import annotations
@@ -48,33 +47,33 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Time in seconds after which no more rounds start, if MIN_ROUNDS rounds are done.
+"""Time after which no further round starts, in seconds, once MIN_ROUNDS are done.
 
 A round calls each transaction once.
 """
 MIN_ROUNDS = 10
-"""Minimum number of rounds of calls, even if they are slow: enough to fill an empty table."""
+"""Minimum number of calls per transaction, even if slow: enough to fill an empty table."""
 ALL_S = 5.0
-"""Time limit in seconds for all calls of a rehearsal, without the first start of its process."""
+"""Time limit for all calls of a rehearsal, in seconds, without the start of its process."""
 AFTER_S = 3.0
-"""Time limit for all calls on the data after the load, in seconds, if the data before it is kept, too."""
+"""Time limit for calls on the data after the load, in seconds, if earlier data are tested, too."""
 START_S = 10.0
-"""Time limit in seconds for the first start of the process: copy files, import the code, and connect."""
+"""Time limit for the first start of the process (copy files, import, connect), in seconds."""
 CALL_S = 2.0
-"""Time limit of a call in seconds: a call that takes an item from an empty queue may wait forever."""
+"""Time limit of a call, in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
-"""Duration in seconds above which a transaction is slow: it is called after all quick transactions."""
+"""Minimum duration of a slow transaction, in seconds. Slow transactions are called last."""
 MAX_BYTES = 1 << 30
-"""Maximum total size of the trial's files in bytes; with larger files there is no rehearsal."""
+"""Maximum total size of the trial's files for a rehearsal, in bytes."""
 MAX_BYTES_BEFORE = 1 << 24
-"""Maximum total size in bytes of files from before the load that are kept for a rehearsal."""
+"""Maximum total size of files from before the load that are kept, in bytes."""
 _LONGEST = 200
 _SHARED = "a thread other than the one that opened a connection used it, or could"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function of (case, place, tracer) that connects and returns a callable for each transaction."""
+"""Function of (case, place, tracer) that connects and returns a function for each transaction."""
 
 
 Files = dict[str, bytes]
@@ -82,7 +81,7 @@ Files = dict[str, bytes]
 
 
 def content(where: Path) -> Files:
-    """Return the content of a folder for a later rehearsal; empty if it exceeds MAX_BYTES_BEFORE."""
+    """Return the files of a folder, for a later rehearsal; empty if larger than MAX_BYTES_BEFORE."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
@@ -93,11 +92,11 @@ def content(where: Path) -> Files:
 def rehearse(
     case: Case, where: Path, before: Files, opening: Opener, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
-    """Return the suspicions of a case's rehearsal, and the reasons why transactions were not examined.
+    """Return the possible races that a rehearsal of the case shows, and transactions not examined.
 
-    `where` is the data folder; no process may have a connection to its database. `before` has its files from
-    before the load; empty if they were not kept. `medians_s` has the median durations of the transactions in
-    the load, in seconds. The result is empty if the target is not SQLite.
+    `where` is the data folder, whose database no process may have open. `before` has its files from before
+    the load, if kept. `medians_s` has the median durations of the transactions in the load, in seconds. Empty
+    if the target is not SQLite.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -124,7 +123,7 @@ def rehearse(
 
 
 def _write_folder(files: Files, folder: Path) -> Path | None:
-    """Write files into a folder, and return the folder; None if that failed."""
+    """Write files into a folder and return the folder; None if that fails."""
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +138,7 @@ def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
 
 
 class Rehearsal:
-    """Calls the transactions of a case in a separate process, on a copy of the case's files.
+    """Caller of a case's transactions in a separate process, on a copy of the case's files.
 
     If a call ends the process or takes too long, a new process with a new copy calls the other transactions.
     """
@@ -149,22 +148,22 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Longest call of each transaction in seconds; before its first call, its median in the load."""
+        """Longest call of each transaction in seconds; before the first call, its median in the load."""
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
-        """Reason why some transactions were not called; empty if there is none."""
+        """Reason why some transactions were not called; empty if all were."""
         self._stopped: dict[str, str] = {}
-        """Reason why a transaction is not called again, by name of the transaction."""
+        """Reason why a transaction is not called again, by name."""
         self.is_shared = False
-        """Whether the trace of a connection has ended, because several threads used the connection."""
+        """Whether the trace of a connection ended because several threads used the connection."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """Traced statements of each call, by name of the transaction."""
         self.own_rows: list[OwnRows] = []
-        """Rows of each process that has made calls."""
+        """Rows that belong to each process that made calls."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Start a process that copies the files and connects. Record a problem if it fails or is too slow."""
+        """Start a process that copies the files and connects. Record a failure or time-out."""
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -181,7 +180,7 @@ class Rehearsal:
             self.calls.setdefault(name, [])
 
     def run(self, pulse: Pulse, until: float) -> None:
-        """Call the transactions, at most until the time `until` of `time.monotonic`, and end the process."""
+        """Call the transactions until the time `until` of `time.monotonic`, then end the process."""
         try:
             while time.monotonic() < until:
                 if not self._process:
@@ -199,7 +198,7 @@ class Rehearsal:
         self._process = None
 
     def _call_all(self, process: ChildCaller, pulse: Pulse, until: float) -> bool:
-        """Call each transaction several times. Return False if a call has made the process unusable."""
+        """Call each transaction several times. Return False if a call made the process unusable."""
         started = time.monotonic()
         while name := self._next(time.monotonic() - started):
             now = time.monotonic()
@@ -220,9 +219,9 @@ class Rehearsal:
         return True
 
     def _next(self, took_s: float) -> str | None:
-        """Return the transaction to call next, quick ones first; None if each was called often enough.
+        """Return the next transaction to call, quick ones first; None if all were called often enough.
 
-        Fewer calls are enough if `took_s`, the seconds since the first call, exceeds CALLS_S.
+        If `took_s`, the seconds since the first call, exceeds CALLS_S, fewer calls are enough.
         """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
@@ -241,7 +240,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reason why a transaction has no traced call, except for transactions in `others`."""
+        """Yield the reason for each transaction without a traced call, except for those in `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -262,11 +261,11 @@ def _error_text(error: Exception) -> str:
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""The transactions' functions and the tracer, as the only item; empty before `start`."""
+"""Functions of the transactions, and the tracer, as the only item; empty before `start`."""
 
 
 def start(case: Case, where: Path, copy: Path, opening: Opener) -> tuple[list[str], OwnRows]:
-    """Copy the files in `where` and connect. Return the names of the transactions, and the process's rows."""
+    """Copy the files in `where` and connect. Return the names of the transactions and the own rows."""
     # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
@@ -281,13 +280,13 @@ def start(case: Case, where: Path, copy: Path, opening: Opener) -> tuple[list[st
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction. Return its traced statements, and whether threads ended any trace so far."""
+    """Call a transaction. Return its traced statements, and whether threads ended a trace so far."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
 
 def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement, ...]:
-    """Call a function and return the traced statements that it ran. Errors of the call are ignored."""
+    """Call a function and return the traced statements that it ran. Ignore errors of the call."""
     process = os.getpid()
     tracer.begin_call()
     with suppress(Exception, SystemExit):
@@ -300,10 +299,10 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
 def sightings(
     traced: Mapping[str, list[tuple[Any, ...]]], own_rows: Sequence[OwnRows] = ()
 ) -> tuple[Sighting, ...]:
-    """Return each suspicion (two statements that look like a race) once, with the number of its calls.
+    """Return each possible race of two statements once, with the number of calls that show it.
 
-    `traced` has the calls, as sequences of statements, by transaction. A suspicion is left out if each call
-    holds the same lock around the two statements, or if the write is of rows in `own_rows`.
+    `traced` has the statements of each call, by transaction. A race is left out if each call holds the same
+    lock around both statements, or if only this process writes the rows (`own_rows`).
     """
     all_calls = [call for calls in traced.values() for call in calls]
     columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)

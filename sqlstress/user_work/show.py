@@ -1,8 +1,8 @@
 """Report of experiments that run the user's own work: tables and findings.
 
-The main table has a row per number of processes. A second table shows the latencies of each kind of
-operation. An operation is a whole transaction or, in SQL scripts, also one of its statements. A group has the
-runs that share a table; each run has the results of one case.
+The main table has a row per number of processes. A second table shows latencies by kind of operation: a
+transaction or, in SQL scripts, also a single statement. A group has the runs that share a table; each run has
+the results of one case.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ _LONGEST_KIND = 34
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether any of the user's checks tested the data after the load of a run."""
+    """Return whether any of the user's checks ran after the load of a run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether user's checks tested any correct run; True if no run was correct."""
+    """Return whether user's checks ran in any correct run; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run as a cell; NO_CHECK if it is correct without user's checks."""
+    """Return the verdict of a run as a cell; NO_CHECK if correct without the user's checks."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -89,8 +89,8 @@ def checked_legend(group: Group) -> Iterator[str]:
 def proved(group: Group) -> str:
     """Return a phrase on the checks that the group's correct runs passed.
 
-    The phrase names a database product, such as SQLite, only if the product's own consistency check succeeded
-    in all correct runs on this product.
+    It names a database product, such as SQLite, only if the product's own consistency check succeeded in all
+    correct runs.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {reported(run.case.driver).product for run in right if not run.verdict.is_sound}
@@ -107,22 +107,19 @@ def proved(group: Group) -> str:
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of a run's operations, such as transactions, without single statements."""
+    """Return the kinds of a run's whole operations, without an SQL script's single statements."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
 
 
 def _time(row: case_table.Row) -> str | None:
-    """Return the time that a fixed number of operations (--ops) took, as a table cell.
-
-    None if the run had a fixed duration instead, which the table's heading shows.
-    """
+    """Return the duration of a fixed number of operations (--ops) as a cell; None without --ops."""
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
 def _single_latency(row: case_table.Row) -> Latency | None:
-    """Return the latency of a run's operations; None if the run has several kinds of operations."""
+    """Return the latency of a run's operations; None for several kinds of operations."""
     kinds = _operations_of(row.run)
     return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
@@ -130,7 +127,7 @@ def _single_latency(row: case_table.Row) -> Latency | None:
 def _answers(name: str) -> case_table.Cell:
     """Return the function of a column with the number of an SQLite error per second.
 
-    `name` is the field of a trial that counts the error, such as "busy". A cell is None without any error.
+    `name` is the field of a trial with the count, such as "busy". A cell is None without any error.
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -141,7 +138,7 @@ def _answers(name: str) -> case_table.Cell:
 
 
 def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_table.Row], ...]:
-    """Return the columns of a group's main table. `failed` is the column of failed transactions."""
+    """Return the columns of the main table. `failed` is the column of failed transactions."""
     busy = "a lock was not available"
     snapshot = "a transaction cannot write because its snapshot is out of date"
     if any(run.case.server for run in group.runs):
@@ -176,14 +173,13 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
 
 @dataclass(frozen=True, slots=True)
 class KindRow(case_table.Row):
-    """Row of the second table, for one kind of operation of a run."""
+    """Row of the second table, for one kind of operation."""
 
     kind: str
     latency: Latency | None
-    """Latency of the kind of operation; None if no such operation ran.
+    """Latency of the kind; None if no such operation ran.
 
-    At a fixed rate, the latency of a whole operation starts at its due time. Any other latency starts with
-    the operation.
+    At a fixed rate, the latency of a whole operation starts at its due time, else at its start.
     """
 
 
@@ -203,16 +199,13 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind of operation from its due times; None without due times."""
+    """Return the latency of a kind of operation from due times; None without a fixed rate."""
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return the operations of a kind per second, as a cell: the median over the valid trials.
-
-    None if there are no valid trials.
-    """
+    """Return the operations of a kind per second, as a cell: median of the valid trials, or None."""
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
         for trial in row.run.valid
@@ -222,7 +215,7 @@ def _per_s(row: KindRow) -> str | None:
 
 
 def _failed_of(row: KindRow) -> str | None:
-    """Return the percentage of failed operations of a kind, as a cell; None if none failed."""
+    """Return the percentage of failed operations of a kind as a cell; None if none failed."""
     share = shares_by_kind([row.run]).get(row.kind)
     return percent_cell(share) if share else None
 
@@ -261,18 +254,15 @@ _SAFE_AT_SERVER = (
 
 
 def isolation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding if checks failed at the weakest isolation level of a database server.
-
-    The weakest level, read committed, permits lost updates.
-    """
+    """Yield a finding if checks failed at a server's weakest isolation level, which permits lost updates."""
     if any(_fails(run) and _is_weakest(run) for run in group.runs):
         yield Finding(sentences.read_committed, ways=_SAFE_AT_SERVER)
 
 
 def _is_weakest(run: Run) -> bool:
-    """Return whether a run used the weakest isolation level of a database server.
+    """Return whether a run used the weakest isolation level (read committed) of a server.
 
-    The level that the workers read back counts; the requested level counts if none was read back.
+    The level that the workers read back counts; else the requested level.
     """
     if not run.case.server:
         return False
@@ -286,7 +276,7 @@ def _fails(run: Run) -> bool:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield the findings on refused transactions, uneven shares of the work, and long waits."""
+    """Yield findings on refused transactions, uneven shares of the work, and long waits."""
     if group.case.server:
         yield from isolation_findings(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
@@ -305,8 +295,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     """Return a remedy for the longest wait in `cases`; None if the cause is unknown.
 
-    If a CPU quota stopped the processes, the remedy is a higher quota. If a program held the write lock for
-    half of the longest wait or more, the remedy is shorter transactions.
+    The remedy is a higher CPU quota if a quota stopped the processes; shorter transactions if a program held
+    the write lock for at least half of the wait.
     """
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
@@ -348,10 +338,9 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def cure(time: FailureTime, *, reads_first: bool) -> str | None:
-    """Return a sentence with the remedy for failures with BUSY; None if the cause is unknown.
+    """Return the remedy for failures with SQLITE_BUSY as a sentence; None if the cause is unknown.
 
-    `time` has the time until the failures. `reads_first` is whether the rehearsal has seen a DEFERRED
-    transaction read before its first write.
+    `reads_first` is whether the rehearsal has seen a DEFERRED transaction read before it writes.
     """
     if time.timeout_ms is None:
         return None
@@ -365,16 +354,16 @@ def cure(time: FailureTime, *, reads_first: bool) -> str | None:
 
 
 READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not wait: use BEGIN IMMEDIATE."
-"""Cause and remedy of a failure with BUSY that no busy timeout prevents."""
+"""Cause and remedy of SQLITE_BUSY failures that no busy timeout prevents."""
 
 
 # Observations ("sightings") that the workers reported.
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return the number of observations on a topic, by kind, the most frequent kind first.
+    """Return the number of observations on a topic by kind, the most frequent kind first.
 
-    `kind` is a function that returns the kind of an observation.
+    `kind` returns the kind of an observation.
     """
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):
@@ -383,9 +372,9 @@ def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> di
 
 
 class UserPresenter(LoadShown):
-    """Base class of the presenters of user work: they make the tables and findings of a report.
+    """Base class of the presenters of sql, app and exec: tables and findings of a report.
 
-    A subclass overrides `work`, which describes what the processes of a case do.
+    Subclasses override `work`, which describes the work of a case's processes.
     """
 
     topics: ClassVar[tuple[Topic, ...]] = (
@@ -411,7 +400,7 @@ class UserPresenter(LoadShown):
         return getattr(run.case.spec, "strict", False) and any(suspicious)
 
     def work(self, case: Case) -> str:
-        """Return a phrase on the work of the processes of a case, as the beginning of a sentence."""
+        """Return a phrase on the work of a case's processes, to begin a sentence."""
         return case.workload
 
     def activity(self, group: Group) -> str:
@@ -453,14 +442,14 @@ class UserPresenter(LoadShown):
 
 
 CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NEEDLESS_LOCK, *NOTES_ONLY)
-"""Kinds of suspicions that findings show."""
+"""Kinds of suspicions (possible races) that are shown."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
-"""Largest number of suspicions shown; the JSON report has all of them."""
+"""Maximum number of suspicions shown; the JSON report has all."""
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on suspicions, and on transactions that the rehearsal did not examine.
+    """Yield findings on possible races, and on transactions that the rehearsal did not examine.
 
     A rehearsal calls each transaction a few times, to examine its SQL statements.
     """
@@ -510,9 +499,9 @@ def _trait(suspicion: Sighting, name: str) -> str:
 
 
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
-    """Return the first suspicion for each key: its kind, transaction and table.
+    """Return the first suspicion (possible race) for each kind, transaction and table.
 
-    Later suspicions are repetitions: a case is rehearsed once, and each of its trials reports the result.
+    Later ones are repetitions: each trial reports the result of the case's only rehearsal.
     """
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 MAX_KINDS = 20
-"""Maximum number of kinds of observations, or of failures, that are counted separately."""
+"""Maximum number of kinds of observations or failures that are counted separately."""
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation that a worker sends: topic, what, count, example and traits of a Sighting."""
+"""Observation sent by a worker: topic, what, count, example and traits of a Sighting."""
 K = TypeVar("K")
 
 
@@ -27,13 +27,13 @@ class KindCounter(Generic[K]):
     """Counter of observations by kind, with the first example of each kind."""
 
     def __init__(self, others: K) -> None:
-        """Count all kinds after the first MAX_KINDS as the kind `others`."""
+        """Count kinds after the first MAX_KINDS as the kind `others`."""
         self._others = others
         self.counts = Counter[K]()
         self.examples: dict[K, str] = {}
 
     def add(self, kind: K, example: str) -> None:
-        """Count an observation. `example` describes it."""
+        """Count an observation of this kind. `example` describes the observation."""
         if kind not in self.counts and len(self.counts) >= MAX_KINDS:
             kind = self._others
         self.counts[kind] += 1
@@ -45,9 +45,9 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window, the measured time.
+    """Durations of failed operations that ended in the window (the measured time).
 
-    A worker runs operations in chunks. Their begin and end times ("stamps") are known when the chunk ends.
+    A worker runs operations in chunks. Their start and end times (stamps) are known at the end of the chunk.
     """
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class FailureTimes:
         self._pending: list[tuple[int, str, str]] = []
 
     def add(self, index: int, kind: str, error: str) -> None:
-        """Store a failed operation, with its index in the current chunk, until its times are known."""
+        """Store a failed operation, by its index in the current chunk, until its times are known."""
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the chunk's failed operations, by the chunk's times."""
+        """Record the durations of the failed operations from the chunk's start and end times."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -72,15 +72,15 @@ class FailureTimes:
         self._pending.clear()
 
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
-        """Return (kind, error, durations by histogram bucket, largest duration in ns) of failed operations.
+        """Return (kind, error, durations by histogram bucket, maximum in ns) of failed operations.
 
-        The error is "" for errors beyond MAX_KINDS.
+        The error is "" beyond MAX_KINDS.
         """
         return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
 
 class UserSource:
-    """Base class of the source of a worker's operations, which are drawn at random by weight.
+    """Base class of a worker's operations, which are drawn at random by weight.
 
     A subclass sets `calls` and implements `was_busy`. An operation fails if its exception means that a lock
     was not released in time. Any other exception ends the worker.
@@ -91,12 +91,12 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weights by kind of operation. `salt` makes trials of a case differ."""
+        """`weights` has the weight of each kind of operation. `salt` makes the trials of a case differ."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """Function of each kind of operation, by index of the kind. `prepare` returns its argument."""
+        """Function of each kind of operation. Its argument comes from `prepare`."""
         self.seen = Findings()
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
@@ -116,7 +116,7 @@ class UserSource:
         return 0, 0
 
     def effective(self) -> dict[str, str]:
-        """Return the settings that are in effect on the worker's connection, by name."""
+        """Return the effective settings of the worker's connection, by name."""
         return {}
 
     def close(self) -> None:
@@ -138,13 +138,13 @@ class UserSource:
         return ""
 
     def hear(self, window: Window) -> None:
-        """Set the window, the time in which operations count."""
+        """Set the window, the measured time."""
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         """Record the durations of failed operations in a finished chunk.
 
-        `done` and `results` are not used: sqlstress does not know which data the user's code has written.
+        `done` and `results` are not used: sqlstress does not know which data the user's code wrote.
         """
         self.failures.fold(stamps)
 

@@ -21,7 +21,7 @@ _DEFINE = {
 
 
 class Position(NamedTuple):
-    """Position in a file; line and column count from 1."""
+    """Position in a file; line and column start at 1."""
 
     file: str
     line: int
@@ -36,29 +36,29 @@ class Position(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """SQL statement of a file, without its semicolon and without space or comments before it."""
+    """SQL statement of a file, without its semicolon, leading spaces and comments."""
 
     text: str
     place: Position
     start: int
-    """Offset of the statement's first character in the text that was split."""
+    """Offset of the statement's first character in the text."""
     end: int
-    """Offset after the semicolon; if there is no semicolon, offset after the last token."""
+    """Offset after the semicolon, or after the last token without a semicolon."""
     words: tuple[str, ...]
     """Keywords and unquoted names in lower case, without parameters."""
     parameters: tuple[Token, ...]
-    """Parameters in the order of the text."""
+    """Parameters in order of the text."""
     comment: str
     """Text of the line comment before the statement; empty if there is none."""
 
     @property
     def verb(self) -> str:
-        """First word, in lower case; empty if the statement has no words."""
+        """First word in lower case; empty if there is none."""
         return self.words[0] if self.words else ""
 
     @property
     def reads(self) -> bool:
-        """Whether the statement only reads, as far as its words show."""
+        """Whether the statement only reads, judged by its words."""
         # The word REPLACE without INTO may be the function replace().
         writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
         with_only = self.verb == "with" and not writes
@@ -91,12 +91,12 @@ class Statement(NamedTuple):
 
 
 def position_at(file: str, text: str, at: int) -> Position:
-    """Return the line and the column of an offset in a text."""
+    """Return file, line and column of an offset in a text."""
     return Position(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
 def dialect_of(driver: str) -> Dialect:
-    """Return the SQL dialect of a driver's database engine: PostgreSQL's or SQLite's."""
+    """Return the SQL dialect of a driver: PostgreSQL's or SQLite's."""
     return POSTGRES if target_name(driver) == "postgres" else SQLITE
 
 
@@ -105,7 +105,7 @@ def tokens(
 ) -> Iterator[Token]:
     """Yield the SQL tokens of a text, from offset `start` to `end`.
 
-    Raise UsageError, with the position in `file`, for an unclosed string or a NUL character.
+    Raises UsageError, with the position in `file`, for an unclosed string or a NUL character.
     """
     for token in dialect.tokens(text, start, end):
         if token.kind == "other" and token.text in dialect.quotes:
@@ -121,8 +121,8 @@ def split_statements(
 ) -> Iterator[Statement]:
     """Yield the SQL statements of a text; the last semicolon is optional.
 
-    Raise UsageError, with the position, if the text cannot be split, or if `dialect` is PostgreSQL's and a
-    statement must not run on the server.
+    Raises UsageError, with the position, if the text cannot be split, or for a statement that must not run on
+    a PostgreSQL server.
     """
     place = Position(file, 1, 1)
     line_offset = 0
@@ -142,10 +142,7 @@ def split_statements(
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield each statement's tokens, the comment before it, and the offset after its semicolon.
-
-    The offset is 0 if there is no semicolon.
-    """
+    """Yield each statement's tokens, the comment before it, and the offset after its semicolon (or 0)."""
     parts: list[Token] = []
     comment = ""
     for token in tokens:
@@ -162,7 +159,7 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens is in a trigger or function, before `; END`."""
+    """Return whether a semicolon after these tokens is inside the body of a trigger or function."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
@@ -187,7 +184,7 @@ _ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
 def _problems(statement: Statement) -> Iterator[str]:
-    """Yield the reasons why sqlstress does not send a statement to a server."""
+    """Yield the reasons why sqlstress does not send a statement to a PostgreSQL server."""
     verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
     if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"
@@ -209,7 +206,7 @@ def _problems(statement: Statement) -> Iterator[str]:
 
 
 def _names_schema(statement: Statement) -> bool:
-    """Return whether a statement changes an object whose name is qualified with a schema."""
+    """Return whether a statement changes an object whose name has a schema, as in "audit.log"."""
     tokens = (token.text for token in POSTGRES.tokens(statement.text) if token.kind != "space")
     head = takewhile(lambda text: text != "(" and text.lower() not in ("as", "is"), tokens)
     if statement.verb in _DEFINES:

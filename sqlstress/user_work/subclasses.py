@@ -1,4 +1,4 @@
-"""Common parts of the subclasses by which sqlstress replaces sqlite3's and apsw's classes."""
+"""Names and methods of the subclasses that replace sqlite3's and apsw's classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ STATEMENTS = ("execute", "executemany", "executescript")
 
 
 def named_like(subclass: Any, base: Any) -> Any:
-    """Give a subclass the name of its base, because the user's code may print it. Return the subclass."""
+    """Give a subclass the name of its base, which the user's code may print. Return the subclass."""
     subclass.__name__, subclass.__qualname__ = base.__name__, base.__qualname__
     subclass.__module__ = base.__module__
     return subclass

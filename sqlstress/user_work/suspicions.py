@@ -1,13 +1,12 @@
 """Suspicions: pairs of SQL statements that race if another process writes in between.
 
-A call is one call of a user's transaction in the rehearsal, with the statements that it ran. The main rule: a
-query reads a table, and a later write of the call uses the result. The query is outside of the transaction of
-the write, and that transaction does not read the table again. Between the two statements, another process may
-have written the table. A suspicion is not a proof.
+A call is one call of a user's transaction in the rehearsal, with its statements. The main rule: a later write
+uses the result of a query, which is outside of the write's transaction, and that transaction does not read
+the table again. Another process may have written the table in between. A suspicion is not a proof.
 
-A write is recognised as safe in these cases:
+A write is safe in these cases:
 
-- The user's source code does not use the query's result for the write, as in a page that is shown.
+- The user's source code does not use the query's result for the write.
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
@@ -30,8 +29,8 @@ from sqlstress.user_work.protected_writes import (
     all_keys,
     held_locks,
     is_new,
-    is_own,
     is_safe,
+    owns_rows,
     reads_inside,
     renews_token,
 )
@@ -49,57 +48,57 @@ from sqlstress.user_work.traced_statements import (
 STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
 """Kinds of suspicions about a write that uses a query outside of the write's transaction.
 
-STALE: query and write use the same table. STALE_COPY: the write stores a copy of the queried table in another
-table, such as a cache.
+STALE: both use the same table. STALE_COPY: the write stores a copy of the queried table in another table,
+such as a cache.
 """
 DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
-"""Kinds of suspicions that a transaction or connection is used in a wrong way.
+"""Kinds of suspicions about wrong use of a transaction or connection.
 
 DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the write may fail. MIXED: two tasks
-or threads share a transaction. FORKED: a forked process uses the connection of its parent.
+or threads share a transaction. FORKED: a forked process uses its parent's connection.
 """
 GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
 """Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
 
-GUARDED: the guard uses a value from a query, and a later write changes the value (`SET n = n - 10`) without
-comparing it. By then the condition may be false. MAYBE_GUARDED: the source does not show if there is a guard.
+GUARDED: the guard tests the result of a query, and a later write changes the value (`SET n = n - 10`) without
+a comparison. By then the condition may be false. MAYBE_GUARDED: the source does not show whether there is a
+guard.
 """
 
 SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
 SPLIT_VIEW = "split-view"
-"""Kinds of suspicions that need the calls of all transactions: see program_races."""
+"""Kinds of suspicions that need the calls of all transactions; `program_races` describes them."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
 UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
-"""Kinds of suspicions about checks that do not protect: see weak_checks."""
+"""Kinds of suspicions about checks that do not protect; `weak_checks` describes them."""
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
-"""Kinds of suspicions that need several calls of a transaction: see program_races."""
+"""Kinds of suspicions that need several calls of a transaction; `program_races` describes them."""
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 CLAIM, USE = "double-claim", "double-use"
-"""Effects of the race of a STALE suspicion, other than a lost update.
+"""Effects of a race of the kind STALE, other than a lost update.
 
-WHOLE_ROW: an UPDATE also sets columns of the query to the values that it has read. DOUBLE_INSERT: two
-processes insert a row, after both have found none. RANGE_INSERT: they have searched for a range, so that no
-unique key can refuse the second row. OLD_INSERT: the inserted row depends on old data, such as a count.
-CLAIM: two processes take a row that both have found by its state. USE: two processes use a row, and both
-delete it afterwards.
+WHOLE_ROW: an UPDATE also sets columns of the query to the old values. DOUBLE_INSERT: two processes insert a
+row after both found none; RANGE_INSERT: both searched for a range, so that no unique key refuses the second
+row. OLD_INSERT: the inserted row depends on old data, such as a count. CLAIM: two processes take a row that
+both found by its state. USE: two processes use a row, and then both delete it.
 """
 
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
-"""Kinds of suspicions about races that can lose data, such as an update."""
+"""Kinds of suspicions about races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of suspicions that are only reported as notes, because they are too uncertain."""
+"""Kinds of suspicions that are too uncertain for more than a note in the report."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
-"""Pattern of statements that begin a DEFERRED transaction, without the write lock."""
+"""Pattern of statements that begin a transaction without the write lock."""
 
 _EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
 """Pattern of a column that a condition compares with a value."""
@@ -110,16 +109,16 @@ _CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
 class Suspicion(NamedTuple):
-    """Pair of statements of a call that race if another process writes between the two."""
+    """Pair of statements of a call that race if another process writes in between."""
 
     code: str
     """Kind of the suspicion, such as STALE."""
     table: str
-    """Name of the table that `then` writes; empty for FORKED and MIXED_VIEW."""
+    """Table that `then` writes; empty for FORKED and MIXED_VIEW."""
     first: TracedStatement
-    """Earlier statement of the pair. In most kinds it is the query whose result the write uses."""
+    """Earlier statement; in most kinds the query whose result the write uses."""
     then: TracedStatement
-    """Later statement of the pair: a write; for FORKED and MIXED_VIEW, any statement."""
+    """Later statement: a write; for FORKED and MIXED_VIEW, any statement."""
 
     locks: frozenset[object] = frozenset()
     """Locks that the call held from `first` to `then`.
@@ -127,7 +126,7 @@ class Suspicion(NamedTuple):
     If every call of the transaction holds the same lock, there is no race.
     """
     begins_late: bool = False
-    """Whether Python's sqlite3 itself began the transaction of `then`, just before the write."""
+    """Whether Python's sqlite3 began the transaction of `then` just before the write."""
 
     @property
     def is_in_else(self) -> bool:
@@ -155,7 +154,7 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns that an UPDATE sets to the values of the query, besides columns that it changes; sorted."""
+        """Columns that an UPDATE sets to the queried values, in addition to changed columns; sorted."""
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
             return []
@@ -164,15 +163,12 @@ class Suspicion(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Kind, table and both lines of code: equal if several calls have the same suspicion."""
+        """Kind, table and both lines of code, to recognise the suspicion in other calls."""
         return self.code, self.table, self.first.at, self.then.at
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions that the statements of a single call show, sorted by kind.
-
-    Kinds that need the calls of all transactions are left out: see program_races.
-    """
+    """Yield the suspicions (possible races) that the statements of a single call show, by kind."""
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
     call = call[creating[-1] + 1 :] if creating else call
@@ -187,7 +183,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
-    """Return each (table, column) that UPDATEs set only to the value that the row already had."""
+    """Return each (table, column) that UPDATEs set only to the row's old value."""
     writes = [statement.write for call in calls for statement in call if statement.write]
     # `sets` is empty for a statement that replaces all columns of a row.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
@@ -202,9 +198,9 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call's statements, without `columns` among the columns that its writes set.
+    """Return a call's statements, without `columns` in the columns that writes set.
 
-    A column that the write also compares, in its WHERE clause, is not removed.
+    A column stays if the write also compares it in its WHERE clause.
     """
     statements = []
     for statement in call:
@@ -220,7 +216,7 @@ def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) ->
 
 def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     safe_writes: list[int] = []
-    """Indexes of safe writes: their SQL or transaction notices a change by another process."""
+    """Indexes of safe writes, whose SQL or transaction notices a change by another process."""
     for index, statement in enumerate(call):
         if not (write := statement.write):
             continue
@@ -240,7 +236,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not renews_token(call, position, index)
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
-        if queries and not is_own(call[:index], write):
+        if queries and not owns_rows(call[:index], write):
             # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
@@ -250,7 +246,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
-    """Return whether the library began the transaction of a write in the call that runs the write."""
+    """Return whether the library itself began the transaction of a write, just before the write."""
     return words_of(begin.sql)[0] == "BEGIN" and (begin.transaction, begin.at, begin.spot) == (
         write.transaction,
         write.at,
@@ -259,10 +255,10 @@ def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield suspicions about guards before writes such as `SET n = n - 1`.
+    """Yield suspicions about conditions before writes such as `SET n = n - 1`.
 
-    A query outside of the write's transaction has read the column. The write loses no update. But a guard
-    between query and write, such as `if n > 0`, may have used a value that is out of date.
+    A query outside of the write's transaction has read the column. The write loses no update, but a condition
+    in between, such as `if n > 0`, may have used an old value.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -279,7 +275,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
         queries = [query for position, query in read if not renews_token(call, position, index)]
-        if not queries or is_read_inside or is_own(call[:index], write):
+        if not queries or is_read_inside or owns_rows(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]
         if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
@@ -292,7 +288,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def _extremes(sql: str) -> frozenset[str]:
     """Return the columns that an UPDATE sets to `max` or `min` of the old and another value.
 
-    A condition on an old value does no harm before such a write: SQLite keeps the larger or smaller value.
+    Before such a write, a condition on an old value does no harm.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -309,10 +305,10 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 
 
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
-    """Return GUARDED or MAYBE_GUARDED for a query and a write; None if there is no guard.
+    """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    A guard is a condition in the source, between query and write. It counts if it tests one of `columns`,
-    the columns whose new values SQLite computes.
+    A guard is a condition in the source, between both statements, on one of `columns`: those whose new values
+    SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -321,15 +317,15 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
         return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
     by_rows = bool(columns & conditions(query.sql))
     guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
-    if guard and not guard.of_others:
+    if guard and not guard.on_other_columns:
         return GUARDED if guard.exists else None
     return GUARDED if guard and guard.exists else MAYBE_GUARDED
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write between a query and a later write used the query's result.
+    """Return whether a safe write, between a query and a later write, used the query's result.
 
-    If so, the later write is no race: the safe write has noticed any change of the data since the query.
+    If so, the later write is no race: the safe write has noticed any change since the query.
     """
     write = between.write
     if not write or write.table != later.table:
@@ -343,7 +339,7 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
 
 
 def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
-    """Return whether the values or the rows of a write may depend on a query of the table."""
+    """Return whether the values or rows of a write may depend on a query of the table."""
     columns = query.reads[write.table]
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
@@ -381,7 +377,7 @@ def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
     """Return False if the source shows that a write does not depend on a query; else True.
 
-    A call that only shows the rows of a query, and then adds an unrelated row, loses nothing.
+    A call that shows the rows of a query, and then adds an unrelated row, loses nothing.
     """
     if write.kind == DELETE:
         return True
@@ -392,7 +388,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether values that the user's code provides may come from columns of a query."""
+    """Return whether values from the user's code may come from columns of a query."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
@@ -404,9 +400,9 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
 
 def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     firsts: dict[int, TracedStatement | None] = {}
-    """First query of each transaction, by the transaction's number; None until it has read."""
+    """First query of each transaction, by its number; None before the first."""
     can_fail: set[int] = set()
-    """Numbers of DEFERRED transactions that have not written yet: their first write can fail."""
+    """Numbers of DEFERRED transactions without a write so far: their first write can fail."""
     for statement in call:
         if statement.transaction not in firsts:
             firsts[statement.transaction] = None

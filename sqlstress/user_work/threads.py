@@ -23,17 +23,17 @@ _WAITING = tuple(
 )
 """Modules of the standard library whose functions wait for other threads.
 
-A thread that waits for a database lock is in none of these modules, so it counts as running.
+A thread that waits for a database lock is in none of them, so it counts as running.
 """
 STARTING_FUNCTIONS = {"start", "submit"}
-"""Functions in the modules of _WAITING that start work in another thread, and do not wait for that work."""
+"""Functions of _WAITING that start work in another thread and do not wait."""
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def other_threads_running(threads: Container[int] | None = None) -> bool:
     """Return whether another thread runs: it neither sleeps nor waits for other threads.
 
-    If `threads` is given, only threads with these ids count. Threads of sqlstress do not count.
+    `threads` limits the search to these ids. Threads of sqlstress do not count.
     """
     return any(
         not (waits_for_threads(frame) or _sleeps(frame))
@@ -43,22 +43,22 @@ def other_threads_running(threads: Container[int] | None = None) -> bool:
 
 
 def any_continues(threads: Container[int]) -> bool:
-    """Return whether a thread with one of these ids runs or sleeps, and so does not wait for threads."""
+    """Return whether a thread with one of these ids runs or sleeps, without a wait for other threads."""
     return any(not waits_for_threads(frame) for thread, frame in _other_frames() if thread in threads)
 
 
 def other_threads() -> set[int]:
-    """Return the ids of all threads except for this one and those of sqlstress."""
+    """Return the ids of all threads except for this thread and those of sqlstress."""
     return {thread for thread, _ in _other_frames()}
 
 
 def has_other_threads() -> bool:
-    """Return whether there is another thread that sqlstress has not started."""
+    """Return whether there is another thread that sqlstress did not start."""
     return any(True for _ in _other_frames())
 
 
 def _other_frames() -> Iterator[tuple[int, FrameType]]:
-    """Yield the id and innermost frame of each thread except for this one and those of sqlstress."""
+    """Yield id and innermost frame of each thread except for this thread and those of sqlstress."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
     return ((thread, frame) for thread, frame in frames.items() if not _is_ours(frame))
@@ -79,7 +79,7 @@ def _lines_that_sleep(code: CodeType) -> set[int | None]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return whether sqlstress has started the thread whose innermost frame is `frame`."""
+    """Return whether sqlstress started the thread with this innermost frame."""
     entry = frame
     # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
@@ -92,8 +92,8 @@ def _is_ours(frame: FrameType) -> bool:
 def on_thread_start(notify: Callable[[bool], None]) -> None:
     """Call `notify` before each start of a thread, and before an executor gets a task.
 
-    The argument of `notify` is whether two threads may run at the same time. Methods of the standard library
-    are replaced, because Python 3.11 has no audit event for the start of a thread.
+    Its argument is whether two threads may run at the same time. Python 3.11 has no audit event for the start
+    of a thread, so methods of the standard library are replaced.
     """
     _patch_thread_start(notify)
     _patch_executors(notify)
@@ -114,7 +114,7 @@ def _patch_thread_start(notify: Callable[[bool], None]) -> None:
 
 
 def _patch_executors(notify: Callable[[bool], None]) -> None:
-    """Make `submit` of thread pools call `notify`, if the user's code has imported thread pools."""
+    """Make `submit` of thread pools call `notify`, if thread pools have been imported."""
     if module := sys.modules.get("concurrent.futures.thread"):
         _patch_submit(notify, module.ThreadPoolExecutor)
 
@@ -134,7 +134,7 @@ def _patch_submit(notify: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code of our wrappers of methods that start threads. Searches of a call stack skip it."""
+"""Code of our wrappers of methods that start threads; searches of a call stack skip it."""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:

@@ -1,8 +1,8 @@
 """Rows that an SQL statement will read or write, and their new values.
 
-The tracer runs a query with the statement's condition before the statement runs: the UPDATE statement
-`UPDATE job SET done = 1 WHERE id = 7` will write the rows of `SELECT id FROM job WHERE id = 7`. For some
-statements, such as UPDATE ... FROM, the rows are unknown.
+The rows are found before the statement runs, by a query with its condition: `UPDATE job SET done = 1 WHERE id
+= 7` will write the rows of `SELECT id FROM job WHERE id = 7`. For some statements, such as UPDATE ... FROM,
+the rows are unknown.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 from sqlstress.options.sql_text import SQLITE, Token
 
 KeyValue = tuple[tuple[str, ...], tuple[Any, ...]]
-"""Key of a row: the columns of a unique key, and the row's values in these columns."""
+"""Columns of a unique key, and a row's values in these columns."""
 Row = frozenset[KeyValue]
-"""Row of a table, represented by the row's values in all unique keys."""
+"""Row of a table, represented by its values in all unique keys."""
 RunQuery = Callable[[str], list[tuple[Any, ...]]]
-"""Function that runs a query and returns its rows."""
+"""Function that runs a query and returns the rows."""
 
 _MAX_ROWS = 20
-"""Maximum number of rows of a statement; more rows count as unknown."""
+"""Maximum number of rows of a statement; if there are more, the rows count as unknown."""
 _NOW_TOLERANCE_S = 5.0
 """Maximum age of a time that counts as the current time, in seconds."""
 _QUOTES = "\"`[]'"
@@ -36,28 +36,27 @@ _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
 """Pattern of a condition that compares a column with a text. A space must follow each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
-"""Words with which a query may find rows although one of its comparisons is false."""
+"""Words with which a query may find rows although a comparison is false."""
 
 
 class WrittenTable:
     """Table that a statement reads or writes, with its unique keys."""
 
     def __init__(self, name: str, keys: Sequence[frozenset[str]], query: RunQuery) -> None:
-        """`keys` has the columns of each unique key. Without unique keys, the rowid is the key."""
+        """`keys` has the columns of each unique key; if empty, the rowid is the key."""
         self._name, self._query = name, query
         columns = [tuple(sorted(key)) for key in keys if key]
         self._keys = columns or [("rowid",)]
 
     def changed(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that an UPDATE or DELETE will change or remove; None if not known."""
+        """Return the rows that an UPDATE or DELETE will change or remove; None if unknown."""
         source = parse_change(sql)
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return the values that an UPDATE will set, by column.
+        """Return (whether all rows already have the value, the value) for each column that an UPDATE sets.
 
-        Each item is (whether all rows already have the value, the value). If the rows get different values,
-        the smallest is returned. Empty if the statement is not understood.
+        If the rows get different values, the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -70,7 +69,7 @@ class WrittenTable:
         return {name: (bool(same), value) for name, (same, value) in zip(values, pairs, strict=True)}
 
     def has_triggers(self) -> bool:
-        """Return whether a trigger may write the table, because its SQL contains the table's name."""
+        """Return whether a trigger may write the table: its SQL contains the table's name."""
         condition = f"instr(lower(sql), lower({sql_literal(self._name)}))"
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
@@ -94,14 +93,14 @@ class WrittenTable:
         return rows - there, there
 
     def queried(self, sql: str) -> frozenset[Row] | None:
-        """Return the rows that a query of only this table reads; None if not known."""
+        """Return the rows that a query of only this table reads; None if unknown."""
         source = _single_table_source(sql)
         return self._select("", source, "") if source else None
 
     def checked(self) -> frozenset[str]:
         """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
-        Columns whose values a CHECK or trigger can refuse are among these words.
+        Among them are the columns whose values can be refused.
         """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
@@ -110,7 +109,7 @@ class WrittenTable:
         return frozenset(word for kind, text in texts for word in _refusing_words(kind, text or ""))
 
     def with_rowid(self, number: int) -> frozenset[Row] | None:
-        """Return the row with the rowid `number`, in a set; None if not known."""
+        """Return a set with the row of this rowid; None if unknown."""
         return self._select("", _quoted(self._name), f"WHERE rowid = {number}")
 
     def _select(self, before: str, table: str, condition: str) -> frozenset[Row] | None:
@@ -133,7 +132,7 @@ class WrittenTable:
 
 
 def is_now(value: object) -> bool:
-    """Return whether a value is the current time: as text, or in seconds or milliseconds since 1970."""
+    """Return whether a value is the current time, as text, or in s or ms since 1970."""
     times: list[float] = []
     if isinstance(value, (int, float)):
         times = [value, value / 1000]
@@ -147,16 +146,16 @@ def is_now(value: object) -> bool:
 
 @lru_cache
 def conditions(sql: str) -> frozenset[str]:
-    """Return all words after WHERE in a query, among them the columns of its conditions."""
+    """Return all words after WHERE in a query, among them the columns of the conditions."""
     words = [_plain(token) for token in SQLITE.tokens(sql) if token.kind in ("word", "quoted")]
     return frozenset(words[words.index("where") + 1 :]) if "where" in words else frozenset()
 
 
 @lru_cache
 def condition_text(sql: str) -> str | None:
-    """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if all rows match.
+    """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if there is none.
 
-    None if the statement has a join, a subquery, a group or a limit, so that other rows may match.
+    None if a join, subquery, group or limit may change which rows match.
     """
     words = [token for token in _outer_words(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
@@ -170,7 +169,7 @@ def condition_text(sql: str) -> str | None:
 
 @lru_cache
 def searches_range(sql: str) -> bool:
-    """Return whether a query's WHERE has a range, such as `start < ?`, which no unique key can protect."""
+    """Return whether a WHERE clause has a range, such as `start < ?`, which no unique key can protect."""
     kinds = ("space", "quoted", "end")
     words = [token.text.lower() for token in SQLITE.tokens(sql) if token.kind not in kinds]
     after = " ".join(words[words.index("where") + 1 :]) if "where" in words else ""
@@ -179,7 +178,7 @@ def searches_range(sql: str) -> bool:
 
 
 def searches_for_any(sql: str, texts: Collection[str]) -> bool:
-    """Return whether a query seems to find only rows that contain one of `texts` in a column."""
+    """Return whether a query seems to find only rows with one of `texts` in a column."""
     if not texts:
         return False
     tokens = [token for token in SQLITE.tokens(sql) if token.kind not in ("space", "end")]
@@ -197,7 +196,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the texts in conditions such as `name = 'Ann'` after WHERE, if AND joins them."""
+    """Yield the texts in conditions such as `name = 'Ann'`, if AND joins the conditions."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # The parenthesis groups conditions.
@@ -225,7 +224,7 @@ def may_ignore(sql: str) -> bool:
 
 
 def random_texts(drawn: bytes) -> tuple[str, ...]:
-    """Return random bytes as the texts that programs use: hexadecimal, base64, base32, UUID."""
+    """Return random bytes in the text formats of programs: hexadecimal, base64, base32, UUID."""
     encoded = (base64.b64encode(drawn), base64.urlsafe_b64encode(drawn), base64.b32encode(drawn))
     uuids = (uuid.UUID(bytes=drawn, version=4),) if len(drawn) == 16 else ()
     return (
@@ -245,13 +244,13 @@ class ChangeParts(NamedTuple):
     """Parts of an UPDATE or DELETE."""
 
     before: str
-    """WITH clause before UPDATE or DELETE; empty if there is none."""
+    """WITH clause; empty if there is none."""
     table: str
     """Table name, with an alias if there is one."""
     condition: str
     """WHERE clause; empty if there is none."""
     sets: str
-    """Assignments between SET and the WHERE clause; empty for a DELETE."""
+    """Assignments after SET; empty for a DELETE."""
 
 
 def _single_table_source(sql: str) -> str:
@@ -308,7 +307,7 @@ def parse_change(sql: str) -> ChangeParts | None:
 
 
 def parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression of each column in a SET clause; empty if it has a list of columns."""
+    """Return the expression of each column in a SET clause; empty for a list of columns."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")

@@ -1,11 +1,10 @@
-"""Tracer: records the SQL statements of this process, and the columns that they use.
+"""Tracer: records the SQL statements of this process, and the tables and columns that they use.
 
-A rehearsal calls the user's transactions without load; the trace of a call has the statements of the call.
-SQLite's trace callback reports the SQL of each statement before it runs. The tracer runs EXPLAIN with this
-SQL on the same connection, which knows its views, temporary tables and functions. So SQLite prepares the
-statement again, and reports each table and column to the authorizer callback. The tracer also runs each query
-itself, to see the first row. All this is slow, so no tracer runs in a measurement. Connections of sqlite3 and
-apsw are traced.
+SQLite's trace callback reports each statement before it runs. The tracer runs EXPLAIN with its SQL on the
+same connection, which knows its views, temporary tables and functions. So SQLite reports each table and
+column to the authorizer callback. The tracer also runs each query, to see the first row. All this is slow, so
+it runs only in a rehearsal: calls of the user's transactions without load. Connections of sqlite3 and apsw
+are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -54,12 +53,12 @@ from sqlstress.user_work.traced_statements import (
 
 _MAX_SQL_CHARS = 300
 MAX_STATEMENTS = 200
-"""Maximum number of recorded statements of a call; later statements are skipped."""
+"""Maximum number of recorded statements per call; later statements are skipped."""
 
 Events = list[tuple[Any, ...]]
 """Events of an authorizer: (action, table, column, database, trigger or view).
 
-The action is a code such as SQLITE_READ. The last item is None if the statement itself makes the access.
+The action is a code such as SQLITE_READ. The last item is None for an access by the statement itself.
 """
 
 _ROWID = ("rowid", "oid", "_rowid_")
@@ -76,25 +75,25 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Pattern of the statements to EXPLAIN. Schema changes are excluded: preparing them has side effects."""
+"""Pattern of statements for EXPLAIN, without schema changes, whose preparation has side effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 class Tracer:
-    """Tracer of the connections that this process opens after a call of `start`."""
+    """Tracer of the connections that this process opens after `start`."""
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
-        """Statements of the current call of a user's transaction, in order."""
+        """Statements of the current call of a transaction, in order."""
         self.place = ""
-        """Position of the next statement of an SQL script, such as "a.sql:3". The worker sets it."""
+        """Position of an SQL script's next statement, such as "a.sql:3", set by the worker."""
         self.script: ScriptUse | None = None
-        """Variables of the next statement of an SQL script. The worker sets them."""
+        """Variables of an SQL script's next statement, set by the worker."""
         self._frames: UserFrames | None = None
         """Finder of lines in the user's Python code; None for SQL scripts."""
         self.is_shared = False
-        """Whether the trace of any connection has ended, because several threads used it at once."""
+        """Whether a trace ended because several threads used the connection at once."""
         self.numbers = count(1)
         self.forks = ForkReports()
         self.files = FileLocks()
@@ -102,7 +101,7 @@ class Tracer:
         self._uses = ConnectionUses()
 
     def start(self) -> None:
-        """Trace new connections from now on, and record random values that the user's code draws."""
+        """Trace new connections from now on, and record the user's random values."""
         self.draws.start()
         self._uses.start()
         sys.addaudithook(self._hook)
@@ -118,7 +117,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def find_lines_in(self, folder: Path) -> None:
-        """Record the line of each later statement, in the user's code below `folder`."""
+        """Record the line of each later statement in the user's code below `folder`."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -149,22 +148,22 @@ class Tracer:
         connection.exec_trace = begins
 
     def call_site(self) -> CallSite:
-        """Return the position in the user's code or SQL script that runs the current statement."""
+        """Return the position in the user's code or SQL script from where the statement runs."""
         return self._frames.call_site() if self._frames else CallSite(self.place)
 
 
 class ForkReports:
-    """Pipe for the statements that forked processes run on inherited connections."""
+    """Pipe for statements that forked processes run on inherited connections."""
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe()
 
     def send(self, sql: str, at: str) -> None:
-        """Send a statement, and the line that runs it, to the parent. Call it in a forked process."""
+        """Send a statement and its line from a forked process to the parent process."""
         os.write(self._writer, json.dumps((sql[:_MAX_SQL_CHARS], at)).encode() + b"\n")
 
     def drain(self) -> list[TracedStatement]:
-        """Return the statements that forked processes have sent since the last call of `drain`."""
+        """Return the statements that forked processes sent since the last call of `drain`."""
         data = b""
         while multiprocessing.connection.wait([self._reader], 0) if sys.platform != "win32" else False:
             data += os.read(self._reader, 1 << 16)
@@ -172,7 +171,7 @@ class ForkReports:
 
 
 class FileLocks:
-    """Files that this process has locked exclusively, according to Python's audit events."""
+    """Files that this process has locked exclusively, from Python's audit events."""
 
     _UNIX, _WINDOWS = ("fcntl.flock", "fcntl.lockf"), "msvcrt.locking"
     _EXCLUSIVE = 2
@@ -180,7 +179,7 @@ class FileLocks:
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[int, int, int]] = {}
-        """Locks by file descriptor: device, inode, and a number that is new for each locking."""
+        """Locks by file descriptor: device, inode, and a number that is new for each lock."""
         self._lock_count = 0
 
     def handle_event(self, event: str, args: tuple[Any, ...]) -> None:
@@ -199,7 +198,7 @@ class FileLocks:
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held_locks(self) -> frozenset[tuple[int, int, int]]:
-        """Return the locks that this process holds now, without locks of files that it has closed."""
+        """Return the locks that this process holds now, without those of closed files."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
@@ -213,21 +212,21 @@ class FileLocks:
 
 
 class RandomValues:
-    """Random values that a call draws from the operating system: by os.urandom, secrets or uuid4."""
+    """Random values that a call draws from the operating system, by os.urandom, secrets or uuid4."""
 
     _FEWEST, _LONGEST = 8, 64
-    """Minimum and maximum length of recorded values, in bytes: short values may repeat by chance."""
+    """Minimum and maximum length of recorded values, in bytes; shorter values may repeat by chance."""
     _MOST = 10_000
     """Maximum number of recorded values, in all text formats."""
     _FUNCTIONS = ((os, "urandom"), (random, "_urandom"))
 
     def __init__(self) -> None:
         self.texts: deque[str] = deque(maxlen=self._MOST)
-        """Drawn values of the current call, in each text format that programs use."""
+        """Values of the current call, in each text format that programs use."""
         self._draw = os.urandom
 
     def start(self) -> None:
-        """Replace os.urandom, and its copy in random, by a function that records the values.
+        """Replace os.urandom, and its copy in the module random, by a function that records values.
 
         Code that has already imported a function by name keeps the original.
         """
@@ -246,29 +245,29 @@ class RandomValues:
 
 
 class TracedConnection:
-    """Connection whose statements are added to the tracer's trace."""
+    """Connection whose statements are recorded by a tracer."""
 
     def __init__(self, tracer: Tracer, connection: Any) -> None:
         """`connection` is a connection of sqlite3 or apsw."""
         self._tracer, self._connection = tracer, connection
         self._events: Events = []
-        """Authorizer events of the statement that EXPLAIN prepares."""
+        """Authorizer events of the statement in EXPLAIN."""
         self._events_by_sql: dict[str, Events] = {}
         self._runs_ours = False
-        """Whether the tracer itself runs a statement, which must not be traced."""
+        """Whether the tracer itself runs a statement, which is not traced."""
         self._transaction = self._snapshot = 0
-        """Numbers of the current transaction, and of that whose snapshot is read; 0 before the first."""
+        """Number of the current transaction, and of the transaction whose snapshot is read; 0 at first."""
         self._files: dict[str, str] = {}
-        """Path of each database of the connection, by its name, such as "main"."""
+        """Path of each database by schema, such as "main"."""
         self._in_wal = False
         """Whether all databases of the connection are in WAL mode."""
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
-        """Columns of the unique keys of each table, by table name; see `_keys_of`."""
+        """Columns of the unique keys of each table, first the primary key, by table name."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT that gets a rowid from SQLite, and `_insert_state` before the INSERT."""
+        """Last INSERT with a rowid from SQLite, and last rowid and changed rows before it ran."""
         self._pid = os.getpid()
         self._task: Any = None
-        """Asyncio task that waited for the last statement, if another thread ran it; else None."""
+        """Asyncio task that waited for the last statement, if a thread ran it; else None."""
         self._runner = 0
         """Id of the task or thread that ran the last statement."""
 
@@ -279,7 +278,7 @@ class TracedConnection:
         return 0
 
     def begins(self, sql: str) -> None:
-        """Add a statement that is about to run to the tracer's trace, with facts about it."""
+        """Record a statement that is about to run, with facts about it."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
             return  # The tracer itself, or a trigger, runs the statement.
@@ -311,8 +310,8 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        A task that follows an ended task in one transaction counts as the same runner, because
-        asyncio.wait_for makes a new task for each statement.
+        A task after an ended task in one transaction counts as the same runner, because asyncio.wait_for
+        makes a new task for each statement.
         """
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())
@@ -367,7 +366,7 @@ class TracedConnection:
         return rows(self._connection, sql, most=most)
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if unknown, or if it reads several tables."""
+        """Return the rows that a query reads; None if unknown, or for several tables."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
@@ -376,7 +375,7 @@ class TracedConnection:
         return None
 
     def _has_open_query(self) -> bool:
-        """Return whether the connection has an open query: if so, SQLite refuses a checkpoint."""
+        """Return whether the connection has an open query, so that SQLite refuses a checkpoint."""
         try:
             self._rows("PRAGMA main.wal_checkpoint(noop)")
         except Exception as error:  # An error of sqlite3 or apsw.
@@ -384,7 +383,7 @@ class TracedConnection:
         return False
 
     def _complete_insert(self) -> None:
-        """Record the rowid that SQLite assigned to the row of the last INSERT, which has run."""
+        """Record the rowid that SQLite assigned to the row of the last INSERT."""
         pending, self._pending_insert = self._pending_insert, None
         call = self._tracer.call
         if not pending or pending[0] not in call or (state := self._insert_state()) == pending[1]:
@@ -396,7 +395,7 @@ class TracedConnection:
             call[call.index(statement)] = statement._replace(write=write)
 
     def _insert_state(self) -> tuple[int, int]:
-        """Return the last inserted rowid, and the number of rows that the connection has changed."""
+        """Return the last inserted rowid, and the number of rows that the connection changed."""
         ((number, changes),) = self._rows("SELECT last_insert_rowid(), total_changes()")
         return number, changes
 
@@ -419,8 +418,7 @@ class TracedConnection:
     def _shows_first_rows(self, sql: str) -> bool:
         """Return whether a query seems to return only the first rows, by ORDER BY or LIMIT.
 
-        A LIMIT larger than the number of rows does not count: an ORM's `get` uses LIMIT 2 to test that a row
-        is unique.
+        A LIMIT above the number of rows does not count: an ORM's `get` uses LIMIT 2 to test uniqueness.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
@@ -429,7 +427,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect on the table that it names; None if there is none."""
+        """Return the effect of a statement on the table that it names; None if no shared table is written."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -479,7 +477,7 @@ class TracedConnection:
         return write
 
     def _cascades(self, table: str) -> str:
-        """Return a child table of `table` to which ON DELETE applies; empty if there is none."""
+        """Return a child table of `table` with an ON DELETE action; empty if there is none."""
         query = (
             "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
             f"AND lower(f.[table]) = lower({sql_literal(table)}) "
@@ -489,13 +487,13 @@ class TracedConnection:
         return next((str(name) for (name,) in self._rows(query)), "") if is_on else ""
 
     def _replaces(self, table: str, sql: str) -> bool:
-        """Return whether an INSERT without OR replaces rows: a key is declared ON CONFLICT REPLACE."""
+        """Return whether a plain INSERT replaces rows, because a key is declared ON CONFLICT REPLACE."""
         if _INSERTS_OR.search(sql):
             return False
         return bool(_REPLACING.search(self._definition(table)))
 
     def _definition(self, table: str) -> str:
-        """Return the CREATE statement of a table; empty if it is not in the main database."""
+        """Return the CREATE statement of a table; empty outside of the main database."""
         query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
         return next((text for (text,) in self._rows(query)), "")
 
@@ -532,7 +530,7 @@ class TracedConnection:
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
 
     def _table(self, name: str, database: str | None) -> Table:
-        """Return the file and name of a table in `database`, which is "main" or an attached database."""
+        """Return file and name of a table. `database` is "main" or the name of an attached database."""
         label = database or "main"
         if label not in self._files:
             databases = self._rows("PRAGMA database_list")
@@ -559,7 +557,7 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether a table belongs to the user and is visible to other connections."""
+    """Return whether a table belongs to the user and other connections can see it."""
     return database != "temp" and not table.startswith("sqlite_")
 
 
@@ -571,6 +569,6 @@ def _compares_part_of(sql: str, column: str) -> bool:
 
 
 def _column(name: str | None) -> str:
-    """Return a column name in lower case, and "rowid" for all names of the rowid."""
+    """Return a column name in lower case; "rowid" for all names of the rowid."""
     lower = (name or "").lower()
     return "rowid" if lower in _ROWID else lower

@@ -1,24 +1,22 @@
 """Checks and writes in a call that do not do what they seem to do.
 
-- UNREAD_COUNT, an unread row count: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another
-  process was first. The call goes on, because it does not read the row count.
+- UNREAD_COUNT: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was first.
+  The call goes on, because it does not read the row count.
 - UNREAD_VERSION: such an UPDATE compares and increments a version. The call ends without its change.
-- UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match.
-  Rows that came in between are deleted or marked, although the call has not read them.
-- SECONDS, a time in whole seconds: an UPDATE compares a time to see whether the row has changed. Two changes
-  within a second have the same time.
-- LAST_ROW, the last row: a call reads max(id) after its INSERT has committed, and may get the row of another
-  process.
-- REUSED_ID, a reused id: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a
-  later row, which then looks like a row that is already known.
-- EXPIRED, an expired lease: a call claims a row for a limited time. Later it writes the row without a
-  comparison that shows whether the claim still holds.
-- OLD_ID, the id of another row: INSERT OR IGNORE adds no row if the row exists. The call then reads
-  `lastrowid`, which is the id of an earlier row.
-- RESET, a reset column: INSERT OR REPLACE deletes the old row. Columns that it does not name get their
-  default, also a counter that another statement increments.
-- CASCADE, a replaced parent: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of
-  another table.
+- UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match,
+  also rows that came in between.
+- SECONDS: an UPDATE compares a time in whole seconds to see whether the row has changed. Two changes within a
+  second have the same time.
+- LAST_ROW: a call reads max(id) after its INSERT has committed, and may get the row of another process.
+- REUSED_ID: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
+  which then looks like a known row.
+- EXPIRED: a call claims a row for a limited time. Later it writes the row without a comparison that shows
+  whether the claim still holds.
+- OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
+  an earlier row.
+- RESET: INSERT OR REPLACE deletes the old row. Columns that it does not name get their default, also a
+  counter that another statement increments.
+- CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
 https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
@@ -79,11 +77,11 @@ _LAST_ROW = re.compile(
     r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Pattern of a query for the largest value of a column, or for the row that has it."""
+"""Pattern of a query for the largest value of a column, or for its row."""
 
 
 def id_reusing_tables(calls: Iterable[Statements]) -> set[Table]:
-    """Return the tables to which a call adds rows whose ids SQLite may have given to deleted rows before."""
+    """Return the tables to which a call adds rows that may get the ids of deleted rows."""
     writes = (statement.write for call in calls for statement in call)
     return {write.table for write in writes if write and write.reuses_ids}
 
@@ -92,11 +90,11 @@ _REPLACE = re.compile(r"\s*(?:insert\s+or\s+)?replace\s+into\s+[^(]+\(([^)]*)\)"
 """Pattern of a statement that replaces rows, with its list of columns."""
 
 Counters = dict[Table, dict[str, TracedStatement]]
-"""UPDATEs that compute the new value of a column from its old value, by table and column."""
+"""UPDATEs that compute a column's new value from the old value, by table and column."""
 
 
 def counters_of(calls: Iterable[Statements]) -> Counters:
-    """Return the UPDATEs of all calls that increment a column or compute it from its old value otherwise."""
+    """Return the UPDATEs that compute a column from its old value, as in `SET n = n + 1`."""
     counters: Counters = {}
     for statement in (statement for call in calls for statement in call):
         write = statement.write
@@ -107,7 +105,7 @@ def counters_of(calls: Iterable[Statements]) -> Counters:
 
 
 def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
-    """Yield the suspicions about a call.
+    """Yield the possible faults in the checks and writes of a call.
 
     `reusing` has the tables whose ids SQLite may use again.
     """
@@ -142,7 +140,7 @@ def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> It
 def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
     """Return the query whose result a compare-and-set UPDATE compares; None for other writes.
 
-    The query is outside of the transaction of the UPDATE.
+    The query is outside of the UPDATE's transaction.
     """
     compared = write.sets & write.wheres
     if not compared:
@@ -170,7 +168,7 @@ def _compares_version(sql: str, write: Write) -> bool:
 
 
 def _compares_seconds(sql: str, write: Write) -> bool:
-    """Return whether a compare-and-set UPDATE compares only a time in whole seconds, and renews it."""
+    """Return whether an UPDATE compares only times in whole seconds that it also sets."""
     change = parse_change(sql)
     if not change:
         return False
@@ -182,9 +180,9 @@ def _compares_seconds(sql: str, write: Write) -> bool:
 def _query_of_all_rows(
     earlier: Statements, statement: TracedStatement, write: Write
 ) -> TracedStatement | None:
-    """Return the query of the rows that a DELETE removes or an UPDATE marks; None if there is no fault.
+    """Return a query for the rows that a DELETE removes or an UPDATE marks; None without a fault.
 
-    The query has the same WHERE clause as the write, is outside of its transaction, and its rows are used.
+    The query has the same WHERE clause, is outside of the write's transaction, and its rows are used.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -207,7 +205,7 @@ def _query_of_all_rows(
 
 
 def _uses_rows(query: TracedStatement, earlier: Statements) -> bool:
-    """Return whether a call uses the rows of a query: in a loop, or for another write."""
+    """Return whether a call uses the rows of a query, in a loop or for another write."""
     if _SUMS.match(query.sql):
         return True
     if query.counts:
@@ -220,9 +218,9 @@ def _uses_rows(query: TracedStatement, earlier: Statements) -> bool:
 
 
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
-    """Return a query for the last row of a table, which follows an INSERT that has committed.
+    """Return a query for a table's last row, after an INSERT has committed; None if there is none.
 
-    Return None unless a later write uses the result, as if the last row were the row of the INSERT.
+    A later write must use the result, as if the last row were the inserted row.
     """
     if is_new(write):
         return None
@@ -244,7 +242,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return the INSERT that stores the id of a row, unless it is stored already, before the row's DELETE."""
+    """Return an INSERT, before a row's DELETE, that stores the row's id in another table if missing."""
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (
@@ -265,9 +263,9 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
 
 
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
-    """Return the first later write that may use the id of the inserted row; None if there is none.
+    """Return the first later write that may use the inserted row's id; None if there is none.
 
-    A query of the table may be the search for the id, so there is no such write after it.
+    A query of the table may search for the id, so it ends the search.
     """
     assert insert.write
     for statement in later:
@@ -291,7 +289,7 @@ def _reset_counter(statement: TracedStatement, write: Write, counters: Counters)
 # Expired leases.
 
 _LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
-"""Pattern of a condition such as `expires < 100`, with its column and value."""
+"""Pattern of a condition such as `expires < 100`, with column and value."""
 
 
 def _expired_leases(call: Statements) -> Iterator[Suspicion]:
@@ -311,7 +309,7 @@ def _expired_leases(call: Statements) -> Iterator[Suspicion]:
 def _is_lease(claim: TracedStatement) -> bool:
     """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
 
-    The user's code must notice whether it got the rows, by RETURNING or by the row count.
+    The user's code must notice whether it got the rows, by RETURNING or the row count.
     """
     write, change = claim.write, parse_change(claim.sql)
     if not write or not change or write.kind != UPDATE or write.unseen:
@@ -334,9 +332,9 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether the transaction of a later write compares a column that the claim has set.
+    """Return whether a later write's transaction compares a column set by the claim, such as the owner.
 
-    Such a comparison, for example of the owner, shows whether the claim still holds.
+    If so, it notices when the claim no longer holds.
     """
     assert claim.write
     columns = claim.write.sets - claim.write.computed

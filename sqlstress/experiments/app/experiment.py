@@ -1,4 +1,4 @@
-"""The experiment `app`: it measures the transactions that a Python file of the user declares."""
+"""The experiment app, which measures the transactions declared in a Python file of the user."""
 
 from __future__ import annotations
 
@@ -27,16 +27,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.worker import AppSource
 
 MOST = 4 << 20
-"""Maximum size of the Python file, in bytes."""
+"""Maximum size of the user's Python file, in bytes."""
 LOCK_TIMEOUT_MS = 15_000
-"""Busy timeout of sqlstress's connections to the database, in ms.
-
-It is long, because a transaction of the user may hold a lock for seconds.
-"""
+"""Busy timeout of sqlstress's connections, in ms: a user's transaction may hold a lock for seconds."""
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the first case of a driver, which `cases` copies. Raise UsageError for a bad file or option."""
+    """Return the first case of a driver, from which the others are copied. Raises UsageError."""
     # Imported here, because --help and reports do not need this module, which starts processes.
     from sqlstress.experiments.app import user_file
 
@@ -84,7 +81,7 @@ def _first(request: AppRequest, driver: str) -> Case:
 # Cases of --start, which measures openings instead of transactions.
 
 _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
-"""Names of options that have no meaning with --start, which measures openings."""
+"""Options that have no meaning with --start, which measures calls of @connect only."""
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
@@ -102,7 +99,7 @@ def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations)
 
 
 def _situations(first: Case) -> Iterator[Case]:
-    """Yield a copy of `first` for its situation and each later situation; without --start, only `first`."""
+    """Yield a case for each state of the files, from that of `first` on; without --start only `first`."""
     if not first.spec.situation:
         yield first
         return
@@ -148,7 +145,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield the cases in order of concurrency, then target, then rate. Raises UsageError."""
+        """Yield the cases in order of concurrency, target and rate. Raises UsageError."""
         drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):

@@ -1,12 +1,12 @@
-"""Ledger: proof that acknowledged commits of the user's code are in the database (--ledger).
+"""Ledger (--ledger): proof that acknowledged commits of the user's code are in the database.
 
 SQLite's trace reports a COMMIT before it runs, and sqlstress adds a row to the transaction. A profile
-function observes the call that commits. If the call returns, the commit is acknowledged, and the row's number
-is appended to a file, which survives a kill. After the load, each number in the file must have its row in the
-database.
+function sees the end of the call that commits. If the call returns, the commit is acknowledged, and the row's
+number is appended to a file, which survives a kill. After the load, each number in the file must have its row
+in the database.
 
-Single statements in autocommit mode get no row, nor do transactions that may have written only to attached
-databases: sqlstress only counts these transactions.
+Statements in autocommit mode, and transactions that may have written only to attached databases, get no row
+and are only counted.
 
 Sources: https://www.sqlite.org/c3ref/trace_v2.html, https://docs.python.org/3/library/sys.html#sys.setprofile
 """
@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.user_work.recorded_classes"
-"""Module whose methods call sqlite3's. The profile function ignores calls by sqlstress's other modules."""
+"""Module of our wrappers of sqlite3. The profile function ignores other modules of sqlstress."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the numbers of a worker's rows whose commits were acknowledged; empty if it has no file."""
+    """Return the row numbers of a worker's acknowledged commits; empty if the worker has no file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -55,37 +55,37 @@ def acknowledged(where: Path, worker: int) -> array[int]:
 
 
 class Ledger:
-    """Rows of this process in the ledger table, numbered from 1."""
+    """Writer of this process's rows in the ledger table, numbered from 1."""
 
     def __init__(self, where: Path, worker: int) -> None:
-        """`where` is the data folder of the trial. `worker` is the number of the worker, from 1."""
+        """`where` is the data folder of the trial. `worker` is the worker's number, from 1."""
         self.worker, self.numbers, self.pid = worker, count(1), os.getpid()
         self.unproved = 0
-        """Number of transactions that wrote data and got no row."""
+        """Number of transactions that wrote data without a row in the ledger."""
         self.shared = 0
         """Number of connections that get no more rows, because several threads use them at once."""
         self._commits: dict[int, CommitRecorder] = {}
-        """Recorder of the connection on which a thread is about to commit, by the thread's identifier."""
+        """Recorder of the connection on which a thread is about to commit, by thread id."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
 
     def follow(self, connection: sqlite3.Connection) -> CommitRecorder:
-        """Return a recorder for a connection. Call the recorder's `begins` before each statement runs."""
+        """Return a recorder for a connection. Call its method `begins` before each statement."""
         return CommitRecorder(self, connection)
 
-    def listens(self) -> bool:
+    def install_profile(self) -> bool:
         """Install the ledger's profile function in this thread. Return False if another is installed."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
-    def commits(self, followed: CommitRecorder) -> None:
-        """Record that the current call of this thread is about to commit on the connection of `followed`."""
+    def expect_commit(self, followed: CommitRecorder) -> None:
+        """Record that this thread's current call is about to commit on a connection."""
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Handle a profile event: the first event after a COMMIT shows if its call returned or raised."""
+        """Handle the first profile event after a COMMIT: its call has returned or raised."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -98,41 +98,44 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append numbers of acknowledged commits to the file, unless an earlier write was incomplete."""
+        """Append row numbers of acknowledged commits to the file, unless an earlier write was incomplete."""
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
 
 
 class CommitRecorder:
-    """Adds a row of the ledger to each transaction of a connection, and records the connection's commits."""
+    """Recorder of a connection's commits, which adds a ledger row to each transaction."""
 
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
         self._ledger, self._connection = ledger, connection
         self._changes = connection.total_changes
-        """Number of rows that the connection had changed at the end of the last transaction."""
+        """Number of rows changed by the connection at the end of the last transaction."""
         self._number = 0
-        """Number of the ledger's row in the open transaction; 0 means no row."""
+        """Number of the ledger's row in the open transaction; 0 without a row."""
         self._committing: list[int] = []
-        """Numbers of the rows that the current call commits: several for a script with several COMMITs."""
+        """Numbers of the rows that the current call commits; a script may have several COMMITs."""
         self._undone = self._asks = False
 
     def begins(self, sql: str) -> None:
         """Handle a statement that is about to run."""
         if self._asks or os.getpid() != self._ledger.pid:
             return
-        is_heard = self._ledger.listens()
+        is_profiled = self._ledger.install_profile()
         if not self._connection.in_transaction:
             self._finish_transaction()
         word, second = words_of(sql)
-        if word in ("COMMIT", "END") and is_heard and self._connection.in_transaction:
+        if word in ("COMMIT", "END") and is_profiled and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
             # ROLLBACK TO may have removed the row, so the next COMMIT adds a new one in any case.
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
-        """Add a row to the open transaction if it changed data and has no row from a failed COMMIT."""
+        """Add a ledger row to the open transaction if it changed data and has no row yet.
+
+        A failed COMMIT may have left a row.
+        """
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
             try:
@@ -143,12 +146,12 @@ class CommitRecorder:
                 self._asks = False
         if self._number:
             self._committing.append(self._number)
-            self._ledger.commits(self)
+            self._ledger.expect_commit(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number.
+        """Insert a row and return its number; with attached databases, insert nothing and return 0.
 
-        With attached databases, insert nothing and return 0: the transaction may have written only to them.
+        The transaction may have written only to the attached databases.
         """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
@@ -161,8 +164,7 @@ class CommitRecorder:
     def ended(self, returned: bool | None) -> None:
         """Handle the end of a committing call.
 
-        `returned` is whether the call raised no error; None if unknown: Python does not report the end of
-        calls that C code makes.
+        `returned` is whether the call raised no error; None if unknown, because C code made the call.
         """
         committed, self._committing = self._committing, []
         if returned is None:
@@ -183,11 +185,11 @@ class CommitRecorder:
             self._asks = False
 
     def count_shared(self) -> None:
-        """Count a connection that several threads use at once. Its transactions get no more rows."""
+        """Count a connection that several threads use at once, whose transactions get no more rows."""
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Count a transaction that has ended as unproved if it changed rows and got no row of the ledger."""
+        """Count the ended transaction as unproved if it changed rows and has no row in the ledger."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

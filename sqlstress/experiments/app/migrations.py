@@ -1,4 +1,4 @@
-"""Races of schema migrations: processes that start together make the same change of the schema."""
+"""Races of schema migrations: processes that start together make the same schema change."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from contextlib import suppress
 from pathlib import Path
 
 _EXISTS = re.compile(r"\b(table|index|view|trigger) \S+ already exists\b|\bduplicate column name\b")
-"""SQLite's messages if the schema already has the table or column that a statement adds, for example."""
+"""Pattern of SQLite's messages if a table or column to be added already exists."""
 _CHECK = re.compile(
     r"\b(user_version\b(?!\s*=)|schema_version|sqlite_master|sqlite_schema|table_x?info|alembic_version)"
 )
-"""Expressions by which programs usually read the schema's state, to decide whether to migrate."""
+"""Pattern of expressions that read the schema's state, to decide whether to migrate."""
 
 
 def is_migration(message: str) -> bool:
-    """Return whether an error message says that the schema already has the table or column to be added."""
+    """Return whether an error message says that a table or column to be added already exists."""
     return _EXISTS.search(message) is not None
 
 
 def schema_check(file: Path) -> str:
-    """Return the expression in a file that reads the schema's state, with its line; empty if there is none.
+    """Return the expression in a file that reads the schema's state; empty if there is none.
 
-    The result is "user_version (start.py:16)", for example.
+    For example, "user_version (start.py:16)".
     """
     with suppress(OSError):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -33,9 +33,9 @@ def schema_check(file: Path) -> str:
 
 
 def migration_race(check: str) -> str:
-    """Return the cause and the cure, as text, of a migration that fails only in some of the processes.
+    """Return cause and cure, as text, of a migration that fails only in some of the processes.
 
-    `check` is the expression that reads the state of the schema, with its line, from `schema_check`.
+    `check` is the expression that reads the state of the schema, with its line.
     """
     state = check or "the state of the schema"
     return (

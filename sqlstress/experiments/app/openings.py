@@ -1,4 +1,4 @@
-"""Shared memory with the state of each worker, to call the user's @connect at once and count failed calls."""
+"""Shared memory with the state of each worker, to call the user's @connect at once and count failures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from sqlstress.system.sharing import shared_array
 
 CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
-"""Maximum wait of a worker for the other workers, in seconds: before @connect, and after @connect failed."""
+"""Maximum wait for the other workers, in seconds, before @connect and after it failed."""
 _LOOK_S = 0.01
-"""Interval at which `Openings.failed` reads the states of the workers, in seconds."""
+"""Interval between two reads of the workers' states after @connect failed, in seconds."""
 _START_LOOK_S = 0.0005
-"""Interval at which `Openings.meet` reads the states, in seconds. All calls of @connect start within it."""
+"""Interval between two reads of the workers' states before @connect, in seconds.
+
+All calls of @connect start within this time.
+"""
 
 
 class Openings:
@@ -22,13 +25,13 @@ class Openings:
     def __init__(self, shared: Any) -> None:
         self._words = memoryview(shared).cast("B").cast("q")
 
-    def tell(self, worker: int, result: int) -> None:
-        """Store the state `result` of a worker. `worker` is its number, from 1."""
-        self._words[worker - 1] = result
+    def set_state(self, worker: int, state: int) -> None:
+        """Store the state of a worker, by its number from 1."""
+        self._words[worker - 1] = state
 
     def meet(self, worker: int) -> None:
-        """Mark a worker as ready to call @connect. Wait until all workers are ready, at most PATIENCE_S."""
-        self.tell(worker, _READY)
+        """Mark a worker as ready for @connect. Wait until all workers are ready, at most PATIENCE_S."""
+        self.set_state(worker, _READY)
         deadline = time.monotonic() + PATIENCE_S
         while 0 in self._words.tolist() and time.monotonic() < deadline:
             time.sleep(_START_LOOK_S)
@@ -42,5 +45,5 @@ class Openings:
 
 
 def openings_memory(processes: int) -> Any:
-    """Return shared memory for `Openings`, with room for the state of each of `processes` workers."""
+    """Return shared memory for the states (`Openings`) of `processes` workers."""
     return shared_array("q", processes)

@@ -1,7 +1,6 @@
-"""Presentation of openings: a row for each situation, and the causes of failed openings.
+"""Report of `app --start`: a row per state of the database's files, and causes of failed openings.
 
-An opening is a call of the user's @connect. A situation is the state of the database's files before
-these calls.
+An opening is a call of the user's @connect.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ ALONE_BEFORE = (
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the columns of the table of `app --start`. A row is a state of the files before @connect."""
+    """Return the columns of the table of `app --start`; rows are states of the files before @connect."""
     return (
         *setting_columns(group),
         PROCESSES,
@@ -50,9 +49,9 @@ def _failed(run: Run) -> int:
 
 
 def migration_cause(group: Group) -> str | None:
-    """Return the cause and the cure of a race of migrations; None if no run shows a race.
+    """Return cause and cure of a race of schema migrations; None if no run shows one.
 
-    A run shows a race if some openings succeed, and others fail because the schema already has the change.
+    A run shows a race if some calls of @connect succeed, and others fail because the schema change exists.
     """
     checks = [
         sighting.what
@@ -66,6 +65,6 @@ def migration_cause(group: Group) -> str | None:
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
-    """Yield the causes of failed openings in all situations of the group, then the findings of `further`."""
+    """Yield the causes of failed calls of @connect, then the findings of `further`."""
     for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
         yield from topic(group)

@@ -1,4 +1,4 @@
-"""Sentences in the reports of app. Each function returns a sentence; its parameters are a finding's facts."""
+"""Sentences in the reports of app. Their parameters are the facts of a finding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import FailureTime, failure_time, listing, perce
 from sqlstress.statistics.units import digits, plural
 
 MIN_SEVERAL = 1.5
-"""Minimum average of connections per call for which `call_cost` writes the number, not "a connection"."""
+"""Minimum average number of connections per call that is written as a number, not "a connection"."""
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:

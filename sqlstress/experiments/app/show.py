@@ -1,7 +1,7 @@
-"""Report of an application: the tables of user work, the connections, and the exceptions of transactions.
+"""Report of an application: tables, settings of the connections, and exceptions of transactions.
 
-Workers report connections and exceptions as sightings, with facts as text ("traits"). A call runs a
-transaction once. During a call, opening means to open a connection; with --start, it means to call @connect.
+Workers report observations (sightings) with facts as text (traits). A call runs a transaction once. Opening
+means to open a connection during a call; with --start, to call @connect.
 """
 
 from __future__ import annotations
@@ -77,18 +77,21 @@ from sqlstress.user_work.show import (
 from sqlstress.user_work.suspicions import DEFERRED
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
-"""Minimum share of a call's time, and minimum number of connections per call, for a finding on openings."""
+"""Minimums for a finding on opened connections: share of a call's time, and connections per call."""
 OPENING_EXCESS = 3
-"""Multiple of an opening's time without load. Under load, the time beyond it counts as waiting."""
+"""Maximum time to open a connection that counts, as a multiple of the time without load.
+
+The rest counts as waiting.
+"""
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
-"""Minimum number of commits per call for a finding on commits."""
+"""Minimum number of commits per call for a finding."""
 MIN_TIMEOUT_MS = 1000
-"""Minimum busy timeout in ms: shorter timeouts give up during a checkpoint or a larger transaction."""
+"""Minimum sensible busy timeout in ms, which outlasts a checkpoint or a larger transaction."""
 MAX_KINDS = 5
-"""Maximum number of kinds of connections, and of exceptions, that are shown; the JSON report has all."""
+"""Maximum number of kinds of connections, and of exceptions, in the text; the JSON report has all."""
 LOCK_HOLDERS = "your transactions"
-"""Name of sqlstress's processes in the list of programs that held the write lock."""
+"""Name of the worker processes in the list of programs that held the write lock."""
 _LONGEST = 200
 _SETTINGS = ("database", "journal_mode", "synchronous", "busy_timeout", "foreign_keys", "python")
 
@@ -96,7 +99,7 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return the traits and the number of each kind of connection.
+    """Return traits (facts as text) and number of each kind of connection.
 
     `topic` is CONNECTION, SESSION or BEGINS.
     """
@@ -105,9 +108,9 @@ def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a sentence for each kind of connection. `kinds` has descriptions and numbers of connections.
+    """Yield a sentence for each kind of connection, the first one with `lead`.
 
-    The first sentence begins with `lead`.
+    `kinds` has descriptions and numbers of connections.
     """
     for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
@@ -119,10 +122,10 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
-    """Return the kinds of connections that committed data; all kinds if no connection did.
+    """Return the kinds of connections that committed data; all kinds if none did.
 
-    The settings of a connection without commits affect no commit. They may also have been read before the
-    user's library had changed all of them.
+    Settings of other connections affect no commit, and may be read before the library has changed all of
+    them.
     """
     # Older reports have no trait "committed".
     return [
@@ -175,7 +178,7 @@ def _settings(
 
 
 def _begin(connections: Sequence[Traits]) -> str:
-    """Return a phrase on the ways in which writes begin, such as "writes begin IMMEDIATE"."""
+    """Return a phrase on how writes begin, such as "writes begin IMMEDIATE"."""
     begins = _ways(connections, "writes_begin")
     statements = [way for way in begins if way != SINGLE_STATEMENT]
     parts = [f"writes begin {listing(statements)}"] if statements else []
@@ -185,7 +188,7 @@ def _begin(connections: Sequence[Traits]) -> str:
 
 
 def _without_writes(connections: Sequence[Traits]) -> str:
-    """Return a phrase on connections without observed writes, with the reason if it is known."""
+    """Return a phrase on connections without observed writes, with the reason if known."""
     watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
@@ -197,14 +200,14 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the different ways to begin in the trait `name`, whose text has commas between the ways."""
+    """Return the distinct ways to begin in the trait `name`, a text with commas."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the timeout that SQLite answered, in ms; None if the text is not a number."""
+    """Return the busy timeout that SQLite answered, in ms; None for a text that is no number."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -214,7 +217,7 @@ def _time(text: str) -> str:
 
 
 def setting_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each unwise setting of connections to files."""
+    """Yield a finding for each unwise setting of connections to SQLite files."""
     kinds = [traits for traits, _ in _kinds(group, CONNECTION)]
     ours = [kind for kind in _kinds(group, CONNECTION) if is_trial_database(kind[0].get("database", ""))]
     here = [traits for traits, _ in _committers(ours)]
@@ -293,7 +296,7 @@ def _session(traits: Traits) -> str:
 
 
 def session_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each unwise setting of connections to a server."""
+    """Yield a finding for each unwise setting of connections to a PostgreSQL server."""
     kinds = [traits for traits, _ in _kinds(group, SESSION)]
     here = [traits for traits in kinds if traits.get("database") == HERE]
     if any(traits.get("synchronous_commit") == "off" for traits in here):
@@ -316,7 +319,7 @@ _MEANINGS = {
     "SQLSTATE 40P01": "Each waited for a lock of another: retry the whole transaction.",
     "SQLSTATE 55P03": "A lock was not available, at once or after lock_timeout.",
 }
-"""Cause of each error of the server, and the cure if known, by the error's name."""
+"""Cause and cure of PostgreSQL's errors, by the error's name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -324,10 +327,10 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 
 
 def raised(group: Group, cause: str | None = None) -> Iterator[Finding]:
-    """Yield a finding for each kind of exception, with its first message, the most frequent kind first.
+    """Yield a finding for each kind of exception with its first message, the most frequent first.
 
-    An exception is left out if the findings on failed statements already explain its cause. `cause` is the
-    cause and the cure of failed migrations; None if unknown.
+    Exceptions that findings on failed statements explain are left out. `cause` has cause and cure of failed
+    migrations; None if unknown.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -366,7 +369,7 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, count: int) -> float:
-    """Return `count`, a number of failed calls, as a share of all calls of a transaction, from 0 to 1."""
+    """Return `count` failed calls of a transaction as a share of all its calls, from 0 to 1."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -378,7 +381,7 @@ def _share(group: Group, transaction: str, count: int) -> float:
 
 
 def _explanation(what: str) -> str | None:
-    """Return the cause and the cure of an error; None if the error's name does not show the cause."""
+    """Return cause and cure of an error, given by name; None if the name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
@@ -412,10 +415,10 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 
 
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
-    """Return the share of a call's time that it took to open connections, from 0 to 1; 0 if unknown.
+    """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    The time includes the first statement of a connection, which may be slow itself. So it counts only up to
-    OPENING_EXCESS times the time that it took to open a connection after the load.
+    This includes the first statement of a connection, which may be slow itself. So the time is limited to
+    OPENING_EXCESS times that after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
@@ -424,7 +427,7 @@ def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> flo
 
 
 def _syncs_commits(group: Group) -> bool:
-    """Return whether any connection syncs its commits to the disk; True if no settings are known."""
+    """Return whether any connection syncs its commits to disk; True if no settings are known."""
     settings = [traits for traits, _ in _committers(_kinds(group, CONNECTION))]
     return not settings or any(
         traits.get("synchronous") in ("full", "extra")
@@ -434,7 +437,7 @@ def _syncs_commits(group: Group) -> bool:
 
 
 def error_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on exceptions that ended threads, and on logged errors. No transaction raised them."""
+    """Yield findings on exceptions that ended threads, and on logged errors."""
     for topic in (THREAD_RAISED, LOGGED):
         kinds = count_by_kind(group, topic, _unraised_kind)
         examples = {
@@ -455,7 +458,7 @@ def error_findings(group: Group) -> Iterator[Finding]:
 
 
 def _weight(share: float) -> str:
-    """Return a transaction's share of the calls as a percentage, which is not rounded up to 100%."""
+    """Return a transaction's share of the calls as a percentage, never rounded up to 100%."""
     return percent(share) if share < 0.99 or share == 1 else f"{100 * share:.3g}%"
 
 
@@ -464,12 +467,12 @@ def _unraised_kind(sighting: Sighting) -> tuple[str, str]:
 
 
 def starved(group: Group) -> Iterator[Finding]:
-    """Yield findings on starvation: processes that did less than their share, or waited long for a lock."""
+    """Yield findings on processes that did less than their share, or waited long for a lock."""
     return starvation(group, lambda cases: shorter_transactions(group, cases))
 
 
 def thread_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding if threads kept the application's processes from exiting."""
+    """Yield a finding if threads kept the worker processes from exiting."""
     threads = list(sightings(group, THREAD))
     if threads:
         names = sorted({thread.what for thread in threads})
@@ -483,14 +486,14 @@ long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
 
 
 def _wal_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the growth of the WAL, and on its cause."""
+    """Yield findings on the growth of the WAL, and on the cause."""
     committers = _committers(_kinds(group, CONNECTION))
     frames = {traits.get("wal_autocheckpoint") for traits, _ in committers}
     yield from wal_findings(group, is_automatic=frames != {"0"})
 
 
 class AppShown(UserPresenter):
-    """Presenter of the results of an application: tables and findings."""
+    """Presenter of the results of app: tables and findings."""
 
     topics: ClassVar[tuple[Topic, ...]] = (
         lock_losses,

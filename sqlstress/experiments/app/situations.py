@@ -1,4 +1,4 @@
-"""States of a database's files before the openings of `app --start`."""
+"""States of a database's files before the calls of @connect in `app --start`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> None:
-    """Bring the database's files, which @setup left, into a situation. Raise UsageError if @connect fails.
+    """Bring the database's files into a state such as "WAL". Raises UsageError if @connect fails.
 
     Except for NO_FILE, a single process calls @connect first, so that the file is as after an earlier start.
     """

@@ -1,4 +1,4 @@
-"""Options of the experiment `app`, and `App`, the part of a case that only this experiment has."""
+"""Options of the experiment app, and the fields of its cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, D
 
 NO_FILE, ROLLBACK, WAL, CRASHED_WAL = "no file", "rollback journal", "WAL", "WAL after a crash"
 SITUATIONS = (NO_FILE, ROLLBACK, WAL, CRASHED_WAL)
-"""Situations of --start: states of the database's files before the openings."""
+"""States of the database's files before the calls of @connect with --start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Weighted:
     name: str
     """Name of the transaction's function."""
     weight: int = 1
-    """Frequency of the transaction's calls, relative to the other transactions."""
+    """Relative frequency of the transaction's calls."""
 
 
 def parse_app_file(value: Any) -> str:
-    """Return the name of a Python file. Raises ValueError if it does not end with .py."""
+    """Return the name of a Python file. Raises ValueError if the name does not end with .py."""
     name = options.name(value)
     if not name.endswith(".py"):
         raise ValueError(f"{name!r:.60} is not a Python file: its name must end with .py")
@@ -36,18 +36,18 @@ def parse_app_file(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The user's application, as declared by a Python file."""
+    """The user's application, declared by a Python file."""
 
     file: str = ""
     """Python file of the application."""
     digest: str = ""
-    """SHA-256 of the application's file, without the modules that it imports."""
+    """SHA-256 of the application's file, without imported modules."""
     transactions: tuple[Weighted, ...] = ()
     """Transactions of the application."""
     situation: str = ""
-    """State of the files before the openings (calls of `@connect`), such as "WAL"; empty without --start."""
+    """State of the database's files before calls of @connect, such as "WAL"; empty without --start."""
     data: Data = NO_DATA
-    """Database of the transactions, and its checks."""
+    """Database of the transactions, and the checks of its data."""
     ledger: bool = option(
         switch,
         False,
@@ -71,7 +71,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class AppSelection:
-    """Options that select the cases. A case stores what follows from them, such as a driver from --target."""
+    """Options that select cases but are not stored in a case, such as --start."""
 
     file: str | None = option(
         parse_app_file,

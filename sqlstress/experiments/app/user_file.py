@@ -39,7 +39,7 @@ MAX_IMPORT_S = 30.0
 MAX_SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
 MAX_ENDING_S = 2.0
-"""Maximum wait for the user's threads to end after the last transaction, in seconds."""
+"""Maximum wait for the end of the user's threads after the last transaction, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
@@ -47,13 +47,13 @@ class Declarations(NamedTuple):
     """Functions that the user's file declares with decorators, such as @connect."""
 
     single: dict[str, Function]
-    """Functions of the roles that a file declares at most once, by role: setup, connect and finish."""
+    """Functions of @setup, @connect and @finish, of which a file has at most one each, by role."""
     transactions: dict[str, Function]
     """Transactions by name."""
     weights: dict[str, int]
-    """Weight of each transaction, by its name."""
+    """Weight (relative frequency) of each transaction, by name."""
     checks: dict[str, bool]
-    """Whether a check runs only after all processes have ended, by the check's name."""
+    """Whether a check runs only after all processes have ended, by name of the check."""
 
     def connected(self, address: str) -> Any:
         """Return the transactions' argument: @connect's result; without @connect, the database's address."""
@@ -62,7 +62,7 @@ class Declarations(NamedTuple):
 
 
 def import_declarations(file: str) -> Declarations:
-    """Import a file into this process and return its declarations. Raises UsageError for an unusable file."""
+    """Import a file into this process and return its declarations. Raises UsageError."""
     # A function with two names in the module counts once.
     functions = {id(value): (name, value) for name, value in reversed(vars(loading.load(file)).items())}
     marked: dict[str, dict[str, Function]] = defaultdict(dict)
@@ -106,7 +106,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if a parameter requires it."""
+    """Return a function without parameters that calls `function`, with `given` if an argument is required."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -118,21 +118,21 @@ def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
 
 
 class SentDeclarations(NamedTuple):
-    """Part of the declarations of a file that can be sent to another process: not the functions."""
+    """Declarations of a file without their functions, which cannot be sent to another process."""
 
     weights: dict[str, int]
     checks: dict[str, bool]
     connects: bool
     """Whether a function has @connect."""
     creates: bool
-    """Whether a call of @connect succeeds if the database does not exist; False if it was not called."""
+    """Whether @connect succeeds if the database does not exist; False if it was not called."""
 
 
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
-    """Import a file in a child process and return its declarations. Raise UsageError for an error in it.
+    """Import a file in a child process and return its declarations. Raises UsageError.
 
     `allow_others` lets the import open databases outside of the trial's folder. `tries_connect` also calls
-    @connect, with the address of a database that does not exist.
+    @connect, for a database that does not exist.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
@@ -149,7 +149,7 @@ def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = Fa
 def inspect_in_process(
     file: str, directions: ConnectionInfo, allow_others: bool, tries_connect: bool
 ) -> SentDeclarations:
-    """Import a file into this process, the child process of `look`, and return its declarations."""
+    """Import a file into this child process of sqlstress, and return its declarations."""
     files = prepare(directions, "", file, allow_others=allow_others)
     declarations = import_declarations(file)
     files.check()
@@ -164,9 +164,9 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database `place` for the load as the target requires it, after the user's @setup.
+    """Prepare the database for the load after the user's @setup.
 
-    `roles` has the roles that the file declares. Raise UsageError if @setup left the database empty.
+    `roles` has the roles that the file declares. Raises UsageError if @setup left the database empty.
     """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -177,11 +177,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call the user's @setup or @connect in a child process. Return the roles that the file declares.
+    """Call the user's @setup or @connect in a child process and return the declared roles.
 
-    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes of the database are
-    not reported as changes during the load. Each call has a new process, as in a worker, because an ORM may
-    refuse to be bound to a database twice. Raise UsageError if the call fails.
+    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes of the database do not
+    count as changes during the load. Each call has a new process, because an ORM may refuse to be bound to a
+    database twice. Raises UsageError.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -195,7 +195,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call @setup, or @connect and @finish. Return the declared roles. Raise UsageError if a call fails."""
+    """Call @setup, or @connect and @finish, and return the declared roles. Raises UsageError."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -221,10 +221,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file. Return the guard of the user's other databases.
+    """Prepare this process for the user's file. Return the guard against other databases.
 
-    The guard refuses to open databases outside of the trial's folder, which is the folder in `directions`.
-    With `allow_others`, it refuses only `original`, the user's database that the trial has copied.
+    The guard refuses databases outside of the trial's folder; with `allow_others`, only `original`, the
+    user's database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -236,10 +236,10 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 
 
 def unfinished_threads() -> list[str]:
-    """Wait up to MAX_ENDING_S for the user's threads, and return the names of threads that still run.
+    """Wait up to MAX_ENDING_S for the user's threads. Return the names of threads that still run.
 
-    Daemon threads do not count, because they do not keep this process from ending. If other threads still
-    run, a new daemon thread ends this process when the main thread ends.
+    If there are any, a new daemon thread ends this process with the main thread. Daemon threads of the user
+    do not count, because they do not keep this process from ending.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():
@@ -271,7 +271,7 @@ def _leave_without_them() -> None:
 
 
 _forked: list[bool] = []
-"""Flag: not empty in a process that was forked by the user's code."""
+"""Flag: not empty in a process that the user's code forked."""
 
 
 def _begin_fork() -> None:

@@ -4,10 +4,10 @@ Python reports each sqlite3 connection to an audit hook before the connection is
 profile function, which runs when `connect` has returned, before the user's code uses the connection.
 
 SQLite's trace then reports the connection's first statements, which show how transactions begin and when data
-is committed. The settings are read at the first commit, and again after a later PRAGMA. The trace callback
-uses PRAGMAs that read nothing from the database, so that the PRAGMAs wait for no lock and take no snapshot.
+is committed. The settings are read at the first commit, and again after a later PRAGMA. The PRAGMAs for this
+read nothing from the database, so that they wait for no lock and take no snapshot.
 
-The settings of connections to PostgreSQL are read once, after the load, from connections that run no query.
+Settings of PostgreSQL connections are read once, after the load, from connections that run no query.
 
 Source: https://docs.python.org/3/library/audit_events.html
 """
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
 
 MAX_CONNECTIONS = 50
-"""Maximum number of connections of a process that are examined; further connections are only counted."""
+"""Maximum number of connections per process that are examined; others are only counted."""
 MAX_STATEMENTS = 200
 """Maximum number of statements per connection that are examined."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys", "wal_autocheckpoint")
-"""Names of the PRAGMAs whose answers are read."""
+"""PRAGMAs whose values are read."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
 # Observation of the ways in which transactions begin, such as BEGIN IMMEDIATE. The sequence of statements
@@ -71,11 +71,11 @@ _SETTING = re.compile(
 
 
 class WriteTransactions:
-    """Write transactions of a connection, as its sequence of statements shows them."""
+    """Write transactions of a connection, found in its sequence of statements."""
 
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
-        """Ways in which writing transactions begin, in the order of first occurrence."""
+        """Ways in which writing transactions begin, in order of first occurrence."""
         self.locks: dict[str, None] = {}
         """Ways in which transactions begin with the write lock: IMMEDIATE, EXCLUSIVE."""
         self.upgrades = 0
@@ -83,7 +83,7 @@ class WriteTransactions:
         self.committed = False
         """Whether any write transaction was committed."""
         self.is_known = False
-        """Whether the settings were read at a commit, and no PRAGMA has run since then."""
+        """Whether the settings were read at a commit, and no PRAGMA ran since."""
         self._how = ""
         self._has_read = self._has_written = False
 
@@ -115,27 +115,27 @@ class WriteTransactions:
 
 
 class WatchedConnection:
-    """Observations of a connection: its settings and transactions."""
+    """Settings and transactions of a connection, as observed."""
 
     def __init__(self) -> None:
         self.opened_timeout_ms: int | None = None
-        """Busy timeout after `connect`, in ms; None if unknown."""
+        """Busy timeout just after `connect`, in ms; None if unknown."""
         self.isolation = ""
         """Python's transaction control, such as "isolation_level=''" or "autocommit=True"."""
         self.file = ""
         """Path of the main database; empty for a database in memory."""
         self.answers: dict[str, str] = {}
-        """Answer of each PRAGMA in READ, by the PRAGMA's name; empty before the first reading."""
+        """Values of the PRAGMAs in READ, by name; empty before the first reading."""
         self.shared: sqlite3.Connection | None = None
-        """The connection if several threads use it: its settings are read after the load. Else None."""
+        """The connection, if several threads use it, to read its settings after the load; else None."""
         self.works = False
-        """Whether the connection has run any statement other than PRAGMA, BEGIN, COMMIT and the like."""
+        """Whether any statement ran other than PRAGMA, BEGIN, COMMIT and the like."""
         self.watched = WHOLE
-        """The statements of the connection that are examined: WHOLE, BEGINNING or THREADED."""
+        """Statements that are examined: WHOLE, BEGINNING or THREADED."""
         self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Read the settings of the connection, its file, and the way in which Python begins transactions."""
+        """Read the connection's settings, file, and Python's transaction control."""
         autocommit = getattr(connection, "autocommit", -1)
         self.isolation = (
             f"autocommit={autocommit}"
@@ -152,7 +152,7 @@ class WatchedConnection:
                 self.look(self.shared)
 
     def traits(self, file: str) -> dict[str, str]:
-        """Return settings and observations as text, by trait. `file` is the trial's database."""
+        """Return settings and observations as text, by name. `file` is the trial's database."""
         database = database_name(self.file, file)
         level = self.answers["synchronous"]
         return {
@@ -173,14 +173,14 @@ class WatchedConnection:
 
 
 class FileWatch:
-    """Observer of this process's sqlite3 connections. Its audit hook stays until the process ends."""
+    """Observer of this process's sqlite3 connections, by a permanent audit hook."""
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
-        """`file` is the trial's database. `ledger`, if any, follows the connections to this file."""
+        """`file` is the trial's database. `ledger` also follows the connections to this file."""
         self._file, self._ledger = file, ledger
         self._seen: list[WatchedConnection] = []
         self._others = 0
-        """Number of connections that are not examined, because of MAX_CONNECTIONS."""
+        """Number of connections beyond MAX_CONNECTIONS, which are not examined."""
         self._is_over = False
         sys.addaudithook(self._hook)
 
@@ -195,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` stores the observations; None if there are too many."""
+        """Observe a new connection. `seen` stores the observations; None beyond MAX_CONNECTIONS."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -219,7 +219,7 @@ class FileWatch:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of connection, and for connections with unknown settings."""
+        """Return an observation for each kind of connection, and for unknown settings."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
         records: list[PlainObservation] = [
@@ -232,7 +232,7 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of connections to the trial's database. " / " separates different values."""
+        """Return the settings of connections to the trial's database; " / " separates different values."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Prefer connections with a commit: the settings of other connections do not matter for any commit.
@@ -271,7 +271,7 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row, regardless of the row factory; (None, None, None) without a row."""
+    """Return the first row as a plain tuple; (None, None, None) without a row."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
@@ -307,18 +307,18 @@ _ASKED = (
 )
 _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
-"""Names of settings in REPORTED that each session may change for itself."""
+"""Settings in REPORTED that each session may change for itself."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""Name of each isolation level, by psycopg's number. The level overrides the session's default."""
+"""Names of isolation levels by psycopg's number, which overrides the session's default."""
 
 Answers = dict[str, str]
 
 
 class ServerWatch:
-    """Observer of this process's psycopg connections. It reads their settings once, after the load."""
+    """Reader of the settings of this process's psycopg connections, once after the load."""
 
     def __init__(self, address: str) -> None:
-        """Read the initial settings of a session. Raise EnvironmentFailure if the server is unavailable."""
+        """Read the initial settings of a session. Raises EnvironmentFailure if the server is unavailable."""
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
@@ -329,7 +329,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of connection; the initial settings if no connection answers."""
+        """Return an observation per kind of connection; the initial settings if none answers."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -339,7 +339,7 @@ class ServerWatch:
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the trial's schema, by name.
 
-        Different values are separated by " / ". Without connections, settings in _OF_SESSION are left out.
+        " / " separates different values. Without connections, settings in _OF_SESSION are left out.
         """
         here = [session for session in self._sessions if self._is_here(session)]
         if not here:
@@ -354,7 +354,7 @@ class ServerWatch:
         return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
-        """Return the settings of a connection as text, by name of the trait."""
+        """Return the settings of a connection as text, by name."""
         elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
             "database": HERE if self._is_here(answers) else elsewhere,
@@ -367,7 +367,7 @@ class ServerWatch:
 
 
 def open_connections() -> Iterator[Any]:
-    """Yield the open psycopg connections of this process: Connection and AsyncConnection."""
+    """Yield this process's open psycopg connections (Connection and AsyncConnection)."""
     import psycopg
 
     gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.

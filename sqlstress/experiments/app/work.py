@@ -1,4 +1,4 @@
-"""Parent process's part of a trial: it prepares the database, and checks that the application used it."""
+"""Parent process's part of a trial of app: prepares the database, and checks that the app used it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 
 
 class AppWork(UserWork):
-    """Preparation and verification of a trial of an application."""
+    """Preparation and verification of a trial of the user's application."""
 
     _roles: set[str]
 
@@ -73,7 +73,7 @@ class AppWork(UserWork):
         return None if self.case.spec.situation else open_calls
 
     def build(self, pulse: Pulse) -> None:
-        """Create the database, from --database and --setup if they are given. Then call the user's @setup."""
+        """Create the database, from --database and --setup if given. Then call the user's @setup."""
         if self.data.setup or self.data.database:
             database.make(self.place, self.data, (), pulse)
         else:
@@ -99,7 +99,7 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files that setup left, because sqlstress's connections before the load may change them."""
+        """Copy the files after setup: sqlstress's connections before the load may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -127,7 +127,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings; calls that open connections get the traits of `_opening_traits`."""
+        """Return the observations, with opening times after the load for calls that open connections."""
         costs = [
             sighting
             for sighting in sightings
@@ -138,7 +138,7 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the count of schema objects and the least of three opening times in s; empty on an error."""
+        """Return the number of schema objects and the least of three opening times in s; empty on errors."""
         times_s, objects = [], 0
         try:
             for _ in range(3):
@@ -153,7 +153,7 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the sightings. Mark connections whose foreign keys are off although tables declare some.
+        """Return the observations, with a mark where foreign keys are off although tables declare some.
 
         The parent reads the schema, because a worker that closes the file would release the user's locks.
         """
@@ -168,7 +168,7 @@ class AppWork(UserWork):
         return _with_traits(sightings, without_keys, {"foreign_keys": DECLARED})
 
     def _declares_keys(self, pulse: Pulse) -> bool:
-        """Return whether tables of the database declare foreign keys; False if the schema cannot be read."""
+        """Return whether tables declare foreign keys; False if the schema cannot be read."""
         try:
             with self.place.reading(pulse) as reader:
                 return bool(reader.rows(_KEYS))
@@ -218,7 +218,7 @@ class AppWork(UserWork):
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
     def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
-        """Check that each acknowledged commit of each worker has its row in the ledger."""
+        """Check that each acknowledged commit of each worker has its row in the ledger table."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
                 return Check(
@@ -277,12 +277,12 @@ _Mark = tuple[int, int, int]
 class FileSnapshot:
     """Copy of the files that the user's setup left, to restore them before the load.
 
-    Before the load, several processes open the database: to read the schema, run the checks and try the
-    user's connect. Each may recover, remove or create a WAL, so that workers would start with other files.
+    Before the load, several processes open the database. Each may recover, remove or create a WAL, so that
+    workers would start with other files.
     """
 
     def __init__(self, where: Path) -> None:
-        """Copy the files of the folder `where`. Raise EnvironmentFailure if the disk is full."""
+        """Copy the files in the folder `where`. Raises EnvironmentFailure, for example on a full disk."""
         self._where = where
         self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
         self._marks = _marks(where)
@@ -301,7 +301,7 @@ class FileSnapshot:
         return _marks(self._where) != self._marks
 
     def restore(self) -> None:
-        """Restore the files: write back changed ones, remove new ones. Existing files keep their inodes."""
+        """Write back changed files and remove new files. Existing files keep their inodes."""
         current = _marks(self._where)
         for path in current.keys() - self._marks.keys():
             (self._where / path).unlink()

@@ -1,4 +1,4 @@
-"""Worker's part of a trial: it imports the user's file, calls the file's transactions, and counts errors."""
+"""Worker's part of a trial of app: imports the user's file, calls its transactions, counts errors."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 
 SPARE_DESCRIPTORS = 12
-"""Maximum number of file descriptors that a worker needs to report its observations after the load."""
+"""Number of file descriptors reserved for a worker's report after the load."""
 
 
 class AppSource(UserSource):
     """Operations of a worker: calls of the user's transactions.
 
-    An exception of any class fails the call, and the next transaction is called.
+    Any exception fails the call, and the next transaction is called.
     """
 
     _unraised: OtherErrors
@@ -67,11 +67,11 @@ class AppSource(UserSource):
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
     _spare: Sequence[int] = ()
-    """File descriptors kept free for this process's report after the load: user code may take all others."""
+    """File descriptors reserved for the report after the load: user code may take all others."""
     _address = ""
     """Path of the database, or address of the server."""
     _modules: frozenset[str] = frozenset()
-    """Names of the modules that were imported before the user's file."""
+    """Names of the modules imported before the user's file."""
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -98,8 +98,8 @@ class AppSource(UserSource):
     ) -> list[Callable[[Any], Any]]:
         """Import the user's file and call its @connect. Return a function for each transaction.
 
-        `where` is the data folder, `seed` the seed of the user's random numbers, and `words` the shared
-        memory of Openings. Raises EnvironmentFailure if @connect fails, or if the file has changed.
+        `seed` is for the user's random numbers, and `words` the shared memory of `Openings`. Raises
+        EnvironmentFailure if @connect fails, or if the file has changed.
         """
         # Imported here, because the measurement of sqlstress's own cost does not need these modules.
         from sqlstress.experiments.app.ledger import Ledger
@@ -136,7 +136,7 @@ class AppSource(UserSource):
             given = declarations.connected(address)
         except (Exception, SystemExit) as error:
             took_ms = (time.perf_counter() - started_s) * 1000
-            openings.tell(self.worker, NOT_CONNECTED)
+            openings.set_state(self.worker, NOT_CONNECTED)
             failed, processes = openings.failed(), self.case.concurrency
             race = ""
             if failed < processes and is_migration(str(error)):
@@ -145,7 +145,7 @@ class AppSource(UserSource):
                 f"{spec.file}: connect failed in {failed} of {processes} processes "
                 f"(here after {took_ms:.3g} ms): {problem_of(error, directions)}.{self._cause()}{race}"
             ) from error
-        openings.tell(self.worker, CONNECTED)
+        openings.set_state(self.worker, CONNECTED)
         self._check_files()
         if finish := declarations.single.get(FINISH):
             self._finish = bind_argument(finish, given)
@@ -155,7 +155,7 @@ class AppSource(UserSource):
         ]
 
     def _watch_statements(self, address: str) -> FailedStatements:
-        """Start to watch the connections to SQLite, and return the recorder of failed statements."""
+        """Start to watch connections to SQLite, and return the recorder of failed statements."""
         from sqlstress.user_work.call_costs import CallCosts
         from sqlstress.user_work.callers import UserFrames
         from sqlstress.user_work.failed_statements import FailedStatements
@@ -170,11 +170,11 @@ class AppSource(UserSource):
         return statements
 
     def _keep(self, connection: Any) -> None:
-        """Keep a reference to the result of @connect, so that it stays open as in an application."""
+        """Keep the result of @connect, so that it stays open as in an application."""
         self._connections.append(connection)
 
     def _cause(self) -> str:
-        """Return a sentence on the first failed statement and its cause, after a space; "" if none failed."""
+        """Return a sentence on the first failed statement and its cause, after a space; empty if unknown."""
         from sqlstress.user_work import FAILED_STATEMENT
         from sqlstress.user_work.failure_facts import explain
 
@@ -198,7 +198,7 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the times of failed calls after each chunk, a batch of operations.
+        """Record the durations of failed calls after each chunk of calls.
 
         Raises EnvironmentFailure if a note was not stored, because the checks would miss it, or if the user's
         code tried to open another database.
@@ -209,9 +209,9 @@ class AppSource(UserSource):
         self._check_files()
 
     def _check_files(self) -> None:
-        """Raise EnvironmentFailure, which ends the worker, if the code tried to open another database.
+        """Raise EnvironmentFailure if the user's code tried to open another database.
 
-        The user's code may have caught the exception that refused the database.
+        The user's code may have caught the first exception.
         """
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
@@ -223,7 +223,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """Yield the result of `schema_check` if an opening failed because the schema had its change."""
+        """Yield the line that reads the schema's state, if @connect failed in a race of migrations."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -275,7 +275,7 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a function that calls a transaction, and checks afterwards for forks and open transactions."""
+    """Return a function that calls a transaction, then checks for forks and open transactions."""
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
@@ -322,10 +322,10 @@ _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 
 
 class Errors:
-    """Exceptions of this process, counted by transaction, SQLite error and class of the exception."""
+    """Exceptions of this process, counted by transaction, SQLite error and class."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
-        """`hidden` returns a text without secrets, such as passwords."""
+        """`hidden` removes secrets, such as passwords, from a text."""
         self._hidden = hidden
         self.busy = self.busy_snapshot = 0
         self._kinds = KindCounter(("", "others", ""))
@@ -333,7 +333,7 @@ class Errors:
     def add(self, transaction: str, error: BaseException, *, counts: bool = True) -> None:
         """Count an exception of a transaction.
 
-        If `counts` is False, as in the warm-up, only BUSY errors are counted, without their kind.
+        If `counts` is False, as in the warm-up, count only SQLITE_BUSY errors, without their kind.
         """
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
@@ -344,7 +344,7 @@ class Errors:
             self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of exception, with its count and its first message."""
+        """Return an observation for each kind of exception, with count and first message."""
         return [
             (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
             for (transaction, what, raised), count, example in self._kinds
@@ -352,7 +352,7 @@ class Errors:
 
 
 def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
-    """Return the result of `text` on one line, without secrets and shortened; `text` may raise."""
+    """Return the result of `text` in one line, shortened and without secrets; `text` may raise."""
     try:
         content = text()
     except Exception:  # The __str__ of a user's exception may raise.
@@ -361,10 +361,7 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield the values of the attributes `names` of an exception, then of the exceptions that it wraps.
-
-    The value is None if an exception lacks the attribute.
-    """
+    """Yield attributes of an exception, then of the exceptions that it wraps; None if missing."""
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:
@@ -375,7 +372,7 @@ def _values(error: BaseException, *names: str) -> Iterator[Any]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return SQLite's (extended) result code of an exception or of its causes; None without a code."""
+    """Return the (extended) SQLite result code of an exception or its causes; None without a code."""
     # Attributes of Python's sqlite3 and of apsw.
     values = _values(error, "sqlite_errorcode", "extendedresult")
     return next((code for code in values if isinstance(code, int)), None)
@@ -387,7 +384,7 @@ def _sqlstate_of(error: BaseException) -> str | None:
 
 
 def name_of(error: BaseException) -> str:
-    """Return the database's name for an exception, such as "SQLITE_BUSY", else the name of its class."""
+    """Return the database's name for an exception, such as "SQLITE_BUSY", else its class name."""
     code = code_of(error)
     if code is None:
         state = _sqlstate_of(error)
@@ -397,7 +394,7 @@ def name_of(error: BaseException) -> str:
 
 
 def class_of(error: BaseException) -> str:
-    """Return the name of an exception's class with its module, which is left out for builtins."""
+    """Return the class name of an exception, with its module unless it is a builtin."""
     class_ = type(error)
     return (
         class_.__qualname__
@@ -407,14 +404,14 @@ def class_of(error: BaseException) -> str:
 
 
 class OtherErrors:
-    """Errors of this process that no transaction raised: exceptions that end threads, and logged errors."""
+    """Errors that no transaction raised: exceptions that end threads, and logged errors."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         self._hidden = hidden
         self._threads, self._records = KindCounter(("", OTHER_KINDS)), KindCounter(("", OTHER_KINDS))
 
     def watch(self) -> None:
-        """Start to count exceptions that end threads, and messages logged at level ERROR or above."""
+        """Start to count exceptions that end threads, and messages logged at ERROR or above."""
         previous_hook, previous_factory = threading.excepthook, logging.getLogRecordFactory()
 
         def report_thread(args: threading.ExceptHookArgs) -> None:
@@ -437,7 +434,7 @@ class OtherErrors:
         self._threads.add((name_of(error), class_of(error)), line(lambda: error_message(error), self._hidden))
 
     def sightings(self) -> list[PlainObservation]:
-        """Return a sighting for each kind of error, with its count and its first message."""
+        """Return an observation for each kind of error, with count and first message."""
         threads, records = self._threads, self._records
         return [
             *(

@@ -1,9 +1,9 @@
-"""Three published experiments: methods of writing rows, types of primary keys, and cycles of small writes.
+"""Three published experiments: methods of writing rows, types of primary keys, cycles of small writes.
 
-The constants are names of series in the reports of cycles. A series has a value for each cycle.
+The constants name series in the reports of cycles, with a value for each cycle.
 """
 
 STATEMENTS = "statements"
-"""Name of the series with the time of the inserts and deletes, in ns per cycle."""
+"""Series with the time of the inserts and deletes of each cycle, in ns."""
 BEGIN_AND_COMMIT = "BEGIN and COMMIT"
-"""Name of the series with the time of the BEGIN and COMMIT statements, in ns per cycle."""
+"""Series with the time of BEGIN and COMMIT in each cycle, in ns."""

@@ -1,6 +1,6 @@
 """Worker of the experiment cycles. A cycle inserts rows, deletes all rows, and inserts rows again.
 
-Each statement is a step of the timed loop, so that each statement has its own latency.
+Each statement is a step of the timed loop, so that it has its own latency.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ SQL = {
     DELETE: "DELETE FROM t1",
     COMMIT: "COMMIT",
 }
-"""SQL of each kind of step, except the checkpoint."""
+"""SQL of each kind of step, without the checkpoint."""
 
 
 def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
-    """Yield the statements of a cycle. Cycles are numbered from 1.
+    """Yield the statements of a cycle, by its number from 1.
 
-    `salt` is a number that differs between trials. It is part of each row's value, so that values are unique.
+    `salt` differs between trials. It is part of each row's value, so that values are unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
@@ -59,9 +59,9 @@ def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
 
 
 class CyclesSource(StepSource):
-    """Source of the steps of all cycles. It ends early at the time limit.
+    """Source of the statements of all cycles, until the time limit.
 
-    A chunk of steps ends at the end of a cycle, because the state of the WAL is read between two cycles.
+    A chunk of steps ends with a cycle, because the state of the WAL is read between two cycles.
     """
 
     def __init__(
@@ -72,24 +72,24 @@ class CyclesSource(StepSource):
         calls = calls_of(client) if client else dict.fromkeys((*SQL, CHECKPOINT), lambda _: None)
         super().__init__(shared[0], worker, client, calls, (), self._cycling.timeout_s)
         has_wal = case.settings.journal_mode == "wal"
-        self._looks = Looks(place.paths[0]) if place.stores and has_wal else None
+        self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()
-        """Time of the current cycle by kind of step, in ns."""
+        """Time by kind of step in the current cycle, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
         self._cycles = self._cycle_by_cycle(calls, salt)
 
     def _cycle_by_cycle(self, calls: dict[str, Operation], salt: int) -> Iterator[None]:
-        """Set the steps of each cycle, then the closing checkpoint, as the next steps to run."""
+        """Set the next steps to run: those of each cycle, then the closing checkpoint."""
         for cycle in range(1, self._cycling.cycles + 1):
             self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
             yield
             self._statements.append(self._sums[INSERT] + self._sums[DELETE])
             self._bounds.append(self._sums[BEGIN] + self._sums[COMMIT])
             self._sums.clear()
-            if self._looks:
-                self._looks.take()
-        if self._looks:
+            if self._wal_states:
+                self._wal_states.read()
+        if self._wal_states:
             self._steps = self._operations(calls, [Step(CHECKPOINT)])
             yield
 
@@ -114,20 +114,20 @@ class CyclesSource(StepSource):
     def findings(self) -> Findings:
         figures = ((STATEMENTS, self._statements), (BEGIN_AND_COMMIT, self._bounds))
         self.seen.series = [(name, "ns", values) for name, values in figures if any(values)]
-        if self._looks:
-            self.seen.series += self._looks.series()
+        if self._wal_states:
+            self.seen.series += self._wal_states.series()
         return super().findings()
 
     def close(self) -> None:
-        if self._looks and os.name == "nt":
-            self._looks.close()
+        if self._wal_states and os.name == "nt":
+            self._wal_states.close()
         super().close()
-        if self._looks:
-            self._looks.close()
+        if self._wal_states:
+            self._wal_states.close()
 
 
 def calls_of(client: SqliteClient) -> dict[str, Operation]:
-    """Return the function of each kind of step. The function runs the statement."""
+    """Return the function that runs each kind of statement, by kind."""
     connection = client.connect(0)
 
     def checkpoint(_: object) -> None:
@@ -145,19 +145,19 @@ def calls_of(client: SqliteClient) -> dict[str, Operation]:
 # The state of the WAL at the end of each cycle.
 
 
-class Looks:
-    """States of the WAL after each cycle, read from the wal-index (-shm). Reading ends if it fails once."""
+class WalStates:
+    """States of the WAL after each cycle, from the wal-index (-shm). One failure ends the reading."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
         self._index: OpenIndex | None = None
         self._states: list[tuple[int, int, int]] = []
-        """Number of frames, of checkpointed frames, and of restarts of the WAL, after each cycle."""
+        """Numbers of frames, checkpointed frames and restarts of the WAL, after each cycle."""
         self._salt: int | None = None
         self._is_over = False
 
-    def take(self) -> None:
-        """Read and store the state of the WAL. Call it at the end of each cycle."""
+    def read(self) -> None:
+        """Read and store the state of the WAL at the end of a cycle."""
         # Imported only when needed, because an import delays the start of a worker.
         from sqlstress.targets.sqlite.walindex import OpenIndex
 
@@ -173,7 +173,7 @@ class Looks:
         self._is_over = seen is None
 
     def note(self, seen: WalIndex) -> None:
-        """Store a state. A new salt (a random number in the WAL's header) means that the WAL restarted."""
+        """Store a state of the WAL. A new salt (random number in the WAL's header) means a restart."""
         restarts = self._states[-1][2] if self._states else 0
         if seen.frames:  # A WAL without frames still has the salt of its last frames.
             restarts += self._salt not in (None, seen.salt)
@@ -181,7 +181,7 @@ class Looks:
         self._states.append((seen.frames, seen.checkpointed, restarts))
 
     def series(self) -> list[tuple[str, str, list[int]]]:
-        """Return the series of the WAL as (name, unit, value of each cycle); empty if none was recorded."""
+        """Return the WAL's series as (name, unit, value of each cycle); empty without values."""
         from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RESTARTS
 
         figures = ((WAL_FRAMES, "frames"), (CHECKPOINTED_FRAMES, "frames"), (WAL_RESTARTS, "restarts"))
@@ -189,6 +189,6 @@ class Looks:
         return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
 
     def close(self) -> None:
-        """Close the wal-index: on Windows before the connections, else after (see `OpenIndex.close`)."""
+        """Close the wal-index: on Windows before the connections are closed, else afterwards."""
         if self._index:
             self._index.close()

@@ -1,7 +1,6 @@
-"""The commands methods, keys and cycles: their options and cases.
+"""The experiments methods, keys and cycles: their options and cases.
 
-In the command `methods`, a cell is a method at a scale with a driver. Each cell is a case, and has a row in
-the table.
+A case of methods is a method at a scale (number of rows) with a driver.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class: returns the parts of an experiment (work, worker, presenter) by its name."""
+    """Base class, which finds the parts of an experiment (work, worker, presenter) by name."""
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -70,9 +69,9 @@ class _Experiment(Experiment):
 
 
 LOOP_S = 2.6
-"""Default time limit of a cell that inserts or allocates rows, in seconds, as in the published tables."""
+"""Default time limit of a case that inserts or allocates rows, in seconds, as in the published tables."""
 PATIENT_S = 10.0
-"""Default time limit of the slow cells, in seconds: queries, and the method SPC, which is plain SQL."""
+"""Default time limit of queries and of the method SPC (plain SQL), which are slow, in seconds."""
 
 
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
@@ -146,10 +145,7 @@ class MethodsExperiment(_Experiment):
     label_fields = frozenset(Method.__slots__)
 
     def cases(self, request: MethodsRequest) -> Iterator[Case]:
-        """Yield the cases in order of driver, phase, method and scale.
-
-        Raises UsageError if options contradict each other.
-        """
+        """Yield the cases in order of driver, phase, method and scale. Raises UsageError."""
         selection = request.selection
         if selection.scale is not None and selection.full:
             raise UsageError("--scale and --full contradict each other. Leave one of them out.")
@@ -191,7 +187,7 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its next trials, or None. `runs` has the results so far.
 
-        A case is skipped if its method timed out or met a limit at a smaller scale, or timed out at this
+        The reason is a time-out or a limit of SQLite at a smaller scale of the method, or a time-out at this
         scale.
         """
         for run in (run for run in runs if run.case.workload == self.name):
@@ -208,9 +204,9 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of rows (picks) of a case, because the check of the data holds all of them in memory."""
+"""Maximum number of rows of a case of keys, because the check of the data holds all in memory."""
 USERS = 150
-"""Default number of users. With the published 1000 users, five passes would take several minutes."""
+"""Default number of users. With the published 1000, five passes would take several minutes."""
 
 
 def _check_keys(request: KeysRequest) -> None:
@@ -267,10 +263,7 @@ class KeysExperiment(_Experiment):
     label_fields = frozenset(("schema", "id_type"))
 
     def cases(self, request: KeysRequest) -> Iterator[Case]:
-        """Yield the cases in order of schema, then concurrency, then type of id.
-
-        Raises UsageError if options contradict each other.
-        """
+        """Yield the cases in order of schema, concurrency and type of id. Raises UsageError."""
         full = request.selection.full
         schemas = SCHEMAS if full else request.values_for("schema")
         _check_keys(request)
@@ -343,7 +336,7 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting. Raises UsageError if options contradict each other."""
+        """Yield a case for each setting, such as "wal-tx". Raises UsageError."""
         _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")

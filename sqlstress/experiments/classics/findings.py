@@ -1,7 +1,7 @@
-"""Findings of methods, keys and cycles, and figures of their tables, as pure functions of a report.
+"""Findings of methods, keys and cycles, and figures of their tables.
 
-A run is all trials of a case. A group is the runs that one table of the report shows. A pass is one trial of
-each case in turn. A difference of times is reported only if it is significant over the passes.
+A run is all trials of a case. A group has the runs of one table. A pass is one trial of each case in turn. A
+difference of times is reported only if it is significant over the passes.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wro
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Declaration of the comparison of cases: their names, their figures, and the pairs of special interest.
+    """Declaration of a comparison of cases: names, figures, and pairs to report.
 
-    A part of a table has the cases that are compared with each other, such as those of one schema.
+    Cases are compared within a part of a table, such as those of one schema.
     """
 
     name: Callable[[Case], str]
-    """Function that returns the name of a case in its part. Cases with one name differ in scale."""
+    """Function from a case to its name in the part; cases with one name differ in scale."""
     base: str
-    """Name of the case with which the other cases are compared."""
+    """Name of the case with which others are compared."""
     figure: Callable[[Trial], float]
-    """Function that returns the main figure of a trial: a rate or a time."""
+    """Function from a trial to its main figure: a rate or a time."""
     is_time: bool = False
     """Whether less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function that returns the name of a case's part of the table; empty if the table has one part."""
+    """Function from a case to its part of the table; empty if there is one part."""
     special: str = ""
-    """First word of the names that only some applications can use. Other cases are also ranked separately."""
+    """First word of names that only some applications can use. The other cases are also ranked alone."""
     pairs: Sequence[tuple[str, str]] = ()
-    """Names of two cases each. The rate of the first relative to the second is reported."""
+    """Pairs of names. The rate of the first relative to the second is reported."""
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return the rates of a run by number of the pass: the figures, or 1 divided by the time."""
+        """Return the rates of a run by number of the pass; 1 divided by the time if the figure is a time."""
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
-        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG. A skipped run has the outcome of a smaller scale."""
+        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG; for a skipped run, that of a smaller scale."""
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
         if run.verdict.status == "failed":
@@ -68,7 +68,7 @@ class Compared:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield findings on the fastest cases of each part, and on the ratios of the declared pairs.
 
-        Only cases with the first driver and with the most processes are compared.
+        Only cases with the first driver and the most processes are compared.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -93,7 +93,7 @@ class Compared:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
     def _in_part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Iterator[Finding]:
-        """Yield the findings on a part. `named` has the fastest run of each name."""
+        """Yield the findings on a part of the table. `named` has the fastest run of each name."""
         if len(named) < 2:
             return
         leads = [self._lead(named, tested)]
@@ -133,7 +133,7 @@ METHODS = Compared(
 
 
 def limits(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each limit of SQLite that a method met, with methods that meet no limit."""
+    """Yield a finding for each limit of SQLite that a method met, with alternative methods."""
     refused: dict[tuple[str, str, str], list[Run]] = {}
     for run in group.runs:
         method: Method = run.case.spec
@@ -169,32 +169,32 @@ KEYS = Compared(
 
 @dataclass(frozen=True, slots=True)
 class CycleTimes:
-    """Times of a trial of cycles, in ns, and the cycles with a checkpoint."""
+    """Times of a trial of cycles in ns, and the cycles with a checkpoint."""
 
     cycles: tuple[int, ...]
     """Time of the inserts and deletes of each cycle, in ns."""
     bounds: tuple[int, ...]
-    """Time of BEGIN and COMMIT, per cycle, in ns; empty if each statement is its own transaction."""
+    """Time of BEGIN and COMMIT of each cycle, in ns; empty if each statement is its own transaction."""
     checkpoints: tuple[int, ...]
-    """Numbers, from 1, of the cycles in which a checkpoint was seen."""
+    """Numbers, from 1, of the cycles with a checkpoint."""
     closing: int | None
     """Time of the checkpoint after the last cycle, in ns; None without such a checkpoint."""
 
     @property
     def total(self) -> int:
-        """Time of all cycles without the closing checkpoint, in ns."""
+        """Time of all cycles in ns, without the closing checkpoint."""
         return sum(self.cycles) + sum(self.bounds)
 
     @property
     def slowest(self) -> tuple[int, int] | None:
-        """Number, from 1, and time in ns of the slowest cycle except the first; None if there is only one."""
+        """Number, from 1, and time in ns of the slowest cycle except the first; None for a single cycle."""
         numbers = range(2, len(self.cycles) + 1)
         number = max(numbers, key=lambda number: self.cycles[number - 1], default=None)
         return (number, self.cycles[number - 1]) if number else None
 
 
 def times_of(trial: Trial) -> CycleTimes | None:
-    """Return the times of a trial; None if no cycle was done."""
+    """Return the times of the cycles of a trial; None if no cycle was done."""
     known = {series.name: series.values for series in trial.series}
     cycles = known.get(STATEMENTS, ())
     if not cycles:
@@ -212,7 +212,7 @@ def times_of(trial: Trial) -> CycleTimes | None:
 def checkpoints_in(
     frames: Sequence[int], checkpointed: Sequence[int], restarts: Sequence[int]
 ) -> Iterator[int]:
-    """Yield the numbers, from 1, of the cycles that had a checkpoint, from the WAL's state after each cycle.
+    """Yield the numbers, from 1, of cycles with a checkpoint, from the WAL's state after each cycle.
 
     A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
     frames. So a cycle with a restart had a checkpoint, unless all frames were checkpointed before the cycle
@@ -227,7 +227,7 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of a trial in ns, without the closing checkpoint if the time of the cycles is known."""
+    """Return the time of a trial in ns, if possible without the closing checkpoint."""
     times = times_of(trial)
     return times.total if times else trial.seconds * NS_PER_S
 
@@ -242,7 +242,7 @@ CYCLES = Compared(
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the checkpoints of each WAL without a transaction over the whole run."""
+    """Yield a finding on the checkpoints of each WAL, unless one transaction covers the whole run."""
     for run, trial in group.measured():
         times = times_of(trial)
         is_known = any(series.name == WAL_FRAMES for series in trial.series)

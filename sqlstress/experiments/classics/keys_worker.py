@@ -1,8 +1,7 @@
-"""Worker of the experiment keys: it inserts the picks of users, in one transaction per user.
+"""Worker of the experiment keys: inserts the picks of users, in one transaction per user.
 
-A pick is a row with the ids of a user and an item, and in some schemas with its own id. The worker makes this
-id during the transaction, so that the measured time includes its cost. Users and items are numbered from 0,
-workers from 1.
+A pick is a row with the ids of a user and an item, and in some schemas with its own id, which the worker
+makes in the measured time. Users and items are numbered from 0, workers from 1.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ PICKS = "picks"
 
 
 class KeysSource(StepSource):
-    """Source of steps. A step inserts the picks of a user; with the driver `dry` it only makes the rows."""
+    """Source of transactions, each with a user's picks; with the driver `dry`, it only makes the rows."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -59,7 +58,7 @@ class KeysSource(StepSource):
 
 
 def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
-    """Return a function that makes rows to insert, from the tuples that `KeysSource.params` returns."""
+    """Return a function that makes rows to insert from tuples (integer id, user's id, item's id)."""
     if not picks.own_id:
         return lambda picked: (row[1:] for row in picked)
     if picks.id_type == "int":
@@ -94,18 +93,18 @@ def insert_statement(picks: Picks) -> str:
 
 
 def steps_of(case: Case, worker: int) -> Iterator[Step]:
-    """Yield a worker's transactions. The rows of a step are numbers of the user and an item, from 0."""
+    """Yield a worker's transactions. Their rows are pairs of numbers, of a user and an item."""
     for user in users_of(case, worker):
         yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers of the users whose picks (rows for a user and an item) a worker inserts."""
+    """Return the numbers of the users whose picks a worker inserts."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
 def picked_by(case: Case, user: int) -> list[int]:
-    """Return the numbers of the items that a user picks, in the order of insertion."""
+    """Return the numbers of the items that a user picks, in order of insertion."""
     picks: Picks = case.spec
     random = Random(f"{case.seed}:picks:{user}")
     count = random.randint(2 * picks.picks - picks.most_picks, picks.most_picks)
@@ -113,7 +112,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's picks. Each user has a range of ids: no counter is shared."""
+    """Return the first integer id of a user's picks. Users have separate ranges of ids, not a counter."""
     return user * picks.most_picks + 1
 
 
@@ -123,14 +122,14 @@ def first_number(picks: Picks, user: int) -> int:
 
 Make = Callable[[], bytes]
 Clock = Callable[[], int]
-"""Function that returns the nanoseconds since 1970."""
+"""Function that returns the time since 1970, in ns."""
 Randomness = Callable[[int], bytes]
-"""Function that returns random bytes. Its argument is their number."""
+"""Function that returns a number of random bytes."""
 
 SIZE = 16
-"""Size of an id, in bytes, unless it is an integer."""
+"""Size of an id other than an integer, in bytes."""
 ASCENDING = ("int", "uuid7")
-"""Types of id in which each id is greater than all earlier ids of the same process."""
+"""Types of id in which each id is greater than all earlier ids of the process."""
 
 
 def uuid4_maker() -> Make:
@@ -149,7 +148,7 @@ def ulid_maker() -> Make:
 
 
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes UUIDs: the time in milliseconds, a counter (42 bits), 32 random bits.
+    """Return a function that makes UUIDs: time in milliseconds, a counter (42 bits), 32 random bits.
 
     In each millisecond, the counter begins at a random number in the lower half of its range (RFC 9562, 5.7
     and 6.2, method 1), as in Python's uuid7 (from 3.14 on).
@@ -173,4 +172,4 @@ MAKERS: dict[str, Callable[[], Make]] = {
     "ulid": ulid_maker,
     "uuid7": uuid7_maker,
 }
-"""Functions that return a maker of ids, by type of id. The type "int" needs no maker."""
+"""Functions that return a maker of ids, by type of id, without "int"."""

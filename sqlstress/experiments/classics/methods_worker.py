@@ -1,8 +1,8 @@
-"""Worker of the experiment methods: it writes or queries all rows of a cell.
+"""Worker of the experiment methods: writes or queries all rows of a case.
 
-A cell is a method at a scale (number of rows) by a driver. spec.py explains the names of methods. The data
-are samples (files), and results: a number for each pair of samples. The measured time includes making JSON or
-SQL and fetching the answer, but neither opening the database nor making the rows.
+A case is a method (see spec.py) at a scale (number of rows) with a driver. The data are samples (files), and
+results: a number for each pair of samples. The measured time includes making JSON or SQL and fetching the
+answer, but neither opening the database nor making the rows.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ SCHEMA = (
 """SQL that creates the tables as Peewee does for the models in orm.py."""
 
 PATH = "/dataset/{:06}.mat"
-"""Format of a sample's path; its argument is the place of the sample."""
+"""Format of a sample's path, from the sample's number."""
 PENDING = -1.0
-"""Value of a result that was allocated but not computed."""
+"""Value of a result that is allocated but not computed."""
 VALUE = "({a} * 31 + {b} * 17 + {seed}) % 997 / 8.0"
-"""SQL expression of the value of a result: from the ids `a` and `b` of its two samples, and a seed."""
+"""SQL expression of a result's value, from the ids `a` and `b` of its samples and a seed."""
 
 Pair = tuple[int, int]
 
@@ -53,12 +53,12 @@ def value(a: int, b: int, seed: int) -> float:
 
 
 def pairs(samples: int) -> Iterator[Pair]:
-    """Yield all pairs of sample ids, the lower id first, in ascending order. Ids are 1 to `samples`."""
+    """Yield all pairs of sample ids from 1 to `samples`, the lower id first, in ascending order."""
     return ((a, b) for a in range(1, samples) for b in range(a + 1, samples + 1))
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint random lists of sample ids. A cell queries the pairs with one id of each list."""
+    """Return two disjoint random lists of sample ids, whose pairs a case queries."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -66,7 +66,7 @@ def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def queried_pairs(case: Case) -> list[Pair]:
-    """Return all pairs with one id of each set, in random order. The lower id of a pair is first."""
+    """Return all pairs with one id of each queried set in random order, the lower id first."""
     first, second = queried_sets(case)
     found = [(min(a, b), max(a, b)) for a in first for b in second]
     Random(f"{case.seed}:{case.spec.scale}:1").shuffle(found)
@@ -78,7 +78,7 @@ BATCH = 64
 
 
 def rows_of(case: Case) -> list[Row]:
-    """Return the rows that a cell writes, in order, or the pairs that it queries."""
+    """Return the rows that a case writes, in order, or the pairs that it queries."""
     method: Method = case.spec
     if method.phase == QUERY:
         return queried_pairs(case)
@@ -88,7 +88,7 @@ def rows_of(case: Case) -> list[Row]:
 
 
 def steps_of(case: Case) -> Iterator[Step]:
-    """Yield the steps of a cell: a step for each statement, or for BATCH statements of a transaction."""
+    """Yield the steps of a case: one for each statement, or for BATCH statements of a transaction."""
     method: Method = case.spec
     rows = rows_of(case)
     row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
@@ -102,7 +102,7 @@ def steps_of(case: Case) -> Iterator[Step]:
 
 
 class MethodsSource(StepSource):
-    """Source of the steps of a cell (a method at a scale). A limit of SQLite ends the steps."""
+    """Source of the steps of a case. A limit of SQLite ends the steps."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -150,16 +150,16 @@ class MethodsSource(StepSource):
 
 
 EXAMPLES = 3
-"""Maximum number of wrong rows that a report shows."""
+"""Maximum number of wrong rows in a report."""
 
 
 def as_row(result: Any) -> Row:
-    """Return a result, which may be an object of a mapper, as a tuple (a_id, b_id, val)."""
+    """Return a result, perhaps an object of a mapper, as a tuple (a_id, b_id, val)."""
     return result if isinstance(result, tuple) else (result.a_id, result.b_id, result.val)
 
 
 def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Iterator[str]:
-    """Yield a text for each row that the answer `found` lacks, and each row that it should not have."""
+    """Yield a text for each row that the answer `found` lacks, and for each superfluous row."""
     expected = Counter((a, b, value(a, b, seed)) for a, b in wanted)
     answered = Counter(found)
     for row in expected - answered:
@@ -172,7 +172,7 @@ def objections(found: Iterable[Row], wanted: Sequence[Pair], seed: int) -> Itera
 
 
 FIELDS = {"insert": ("path",), "allocate": ("a", "b", "val"), "query": ("a", "b")}
-"""Names of the values of a row or a queried pair, by phase: fields of the models, and keys in JSON."""
+"""Names of the values of a row or queried pair, by phase: fields of models, and keys in JSON."""
 INSERT = {
     "insert": ('INSERT INTO "sample" ("path") VALUES ', "(?)"),
     "allocate": ('INSERT INTO "result" ("a_id", "b_id", "val") VALUES ', "(?, ?, ?)"),
@@ -195,11 +195,11 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC that makes all pairs between two sets of ids, given as JSON, inside SQLite."""
+"""Query of the method SPC for all pairs between two sets of ids, given as JSON."""
 
 
 def json_statement(phase: str) -> str:
-    """Return the statement of the method JSON. Its parameter is a JSON list of objects: rows or pairs."""
+    """Return the statement of the method JSON, whose parameter is a JSON list of rows or pairs."""
     # The operator ->> is missing before SQLite 3.38, and no faster than json_extract.
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
@@ -213,7 +213,7 @@ def json_statement(phase: str) -> str:
 
 
 def bulk_statement(phase: str, count: int) -> str:
-    """Return a statement for `count` rows or pairs, which has a parameter for each value."""
+    """Return a statement for `count` rows or pairs, with a parameter for each value."""
     if phase == QUERY:
         return f"{_SELECT} WHERE {'(' * (count - 1)}{_PAIR}{f' OR {_PAIR})' * (count - 1)}"
     beginning, places = INSERT[phase]
@@ -221,18 +221,18 @@ def bulk_statement(phase: str, count: int) -> str:
 
 
 def record(phase: str, row: Row) -> dict[str, Any]:
-    """Return the values of a row, or of a queried pair, by name."""
+    """Return the values of a row or queried pair, by name."""
     return dict(zip(FIELDS[phase], row, strict=True))
 
 
 Run = Callable[[str, Row], list[Row]]
-"""Function that runs a statement with parameters and returns its rows."""
+"""Function that runs a statement with parameters and returns the rows."""
 
 
 def sql_operations(case: Case, connection: Connection, run: Run | None = None) -> dict[str, Operation]:
-    """Return the operations of a case's phase, by name of the method.
+    """Return the function of each method for a case's phase, by name of the method.
 
-    An operation writes rows, or queries pairs and returns their results.
+    The function writes rows, or queries pairs and returns their results.
     """
     phase, run = case.spec.phase, run or connection.rows
 
@@ -268,11 +268,11 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's error messages about limits. The result codes do not tell a limit from an error."""
+"""Phrases in SQLite's messages about limits, because result codes do not distinguish limits."""
 
 
 def refusal(error: Exception) -> str | None:
-    """Return the message of an error about a limit of SQLite or Python; None for any other error."""
+    """Return the message of an error about a limit of SQLite or Python; None for other errors."""
     if isinstance(error, RecursionError):
         return "Python's recursion limit, which Peewee met while it nested the conditions"
     text = str(error)

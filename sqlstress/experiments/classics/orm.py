@@ -1,4 +1,4 @@
-"""Methods of writing and querying rows with Peewee, an object-relational mapper, as its users write them."""
+"""Methods of writing and querying rows with Peewee, an object-relational mapper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Sample(peewee.Model):
 
 
 class Result(peewee.Model):
-    """Result: a value for a pair of samples; -1 means that the value is not computed yet."""
+    """Result: a value for a pair of samples; -1 if not computed yet."""
 
     a = peewee.ForeignKeyField(Sample)
     b = peewee.ForeignKeyField(Sample)
@@ -47,7 +47,7 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return the operations of a case's phase through Peewee's models, by name of the method."""
+    """Return the function of each method with Peewee's models for a case's phase, by name of the method."""
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

@@ -1,7 +1,7 @@
-"""Checks that a table has all acknowledged rows and no other rows, as pure functions.
+"""Checks that a table has all acknowledged rows and no other rows.
 
-The rows that a worker must have left follow from its completed steps (steps.py). A worker that died may have
-completed one more step, so there are two lists of rows that it may have left.
+The rows that a worker must have left follow from its completed steps. A worker that died may have completed
+one more step, so there are two possible lists of rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlstress.report import Check
 from sqlstress.report.results import CheckCounter
 
 Tables = Sequence[Sequence[Any]]
-"""Lists of rows that a worker may have left: one list, or two if the worker died."""
+"""Lists of rows that a worker may have left: one, or two if the worker died."""
 
 
 def check_rows(
@@ -45,9 +45,9 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row that differs between the stored rows and `table`, a possible table.
+    """Return a text for each row that differs between the stored rows and `table`, a possible result.
 
-    Such rows are those of `table` that are not stored, and stored rows that only other possible tables have.
+    Such rows are those of `table` that are not stored, and stored rows that only other possible results have.
     """
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
@@ -60,7 +60,7 @@ def _objections(
 def check_ids(by_worker: Iterable[Iterable[Sequence[Any]]], id_type: str) -> Check:
     """Check that ids have the right type, are unique, and ascend if their type promises it.
 
-    `by_worker` has the transactions of each worker. A transaction is the sequence of ids that it inserted.
+    `by_worker` has the ids inserted by each transaction of each worker.
     """
     tally = CheckCounter("identifiers")
     seen: set[Any] = set()
@@ -103,5 +103,5 @@ def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
 
 
 def short_id(value: Any) -> str:
-    """Return an id, or any value that a table has instead of an id, as text of at most 40 characters."""
+    """Return an id, or any value in its place, as text of at most 40 characters."""
     return value.hex()[:40] if isinstance(value, bytes) else f"{value!r:.40}"

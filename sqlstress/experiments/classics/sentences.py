@@ -1,7 +1,6 @@
-"""Sentences in the reports of methods, keys and cycles.
+"""Sentences in the reports of methods, keys and cycles. Their parameters are the facts of a finding.
 
-Each function returns a sentence. Its parameters are the facts of a finding. A part of a table has the cases
-that are compared with each other, such as the types of ids with one schema.
+A part of a table has cases that are compared, such as the types of ids with one schema.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ class Fastest(NamedTuple):
     names: Sequence[str]
     """Names of the cases; several if they are about equal or cannot be ranked."""
     base: str
-    """Name of the case with which the fastest case is compared."""
+    """Name of the case that the fastest is compared with."""
     ratio: Ratio | None = None
-    """Rate of the fastest case relative to the base; None if inconclusive, or if the base is a leader."""
+    """Rate of the fastest relative to the base; None if inconclusive, or if the base is a leader."""
     equal: bool = False
     """Whether several cases are about equal."""
     unclear: bool = False
@@ -32,7 +31,7 @@ class Fastest(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """Rate of a case relative to the rate of another case."""
+    """Rate of a case relative to another case."""
 
     name: str
     base: str
@@ -69,7 +68,7 @@ def method_limit(
 def checkpoint(
     *, where: str, cycles: Sequence[int], slowest: int, slowest_ns: float, median_ns: float
 ) -> str:
-    """Report the cycles with a checkpoint, and whether the slowest cycle except the first is one of them."""
+    """Report the cycles with a checkpoint, and whether the slowest cycle except the first is among them."""
     seen = "no checkpoint was seen"
     if cycles:
         seen = f"a checkpoint was seen in cycle {listing(list(map(digits, cycles)))}"

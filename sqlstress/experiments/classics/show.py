@@ -1,6 +1,6 @@
-"""Tables, plots and compared figures of methods, keys and cycles, as pure functions of a report.
+"""Tables, plots and compared figures of methods, keys and cycles.
 
-A run is all trials of a case, and a row of a table. A group is the runs of a table.
+A run is all trials of a case, shown in one row. A group has the runs of a table.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from sqlstress.statistics.units import NS_PER_MS, NS_PER_S, digits, finite, form
 
 
 class ClassicShown(Presenter):
-    """Base class of presenters whose reports have one or two tables."""
+    """Base class of the presenters of methods, keys and cycles."""
 
     def tables(self, group: Group) -> Iterator[Table]:
         """Yield the tables of a group."""
@@ -77,9 +77,9 @@ Write = Callable[[float], str | None]
 
 
 def main_cell(compared: Compared, write: Write) -> case_table.Cell:
-    """Return a function from a row to its main figure with the spread, or the reason for a missing figure.
+    """Return a function from a row to its main figure with the spread, or the reason for its absence.
 
-    All passes do the same work. So the relative error of the rates is also that of a time.
+    All passes do the same work, so the relative error of the rates is also that of a time.
     """
 
     def cell(row: Row) -> str:
@@ -99,7 +99,7 @@ def relative_column(
     figure: Callable[[Trial], float | None] | None = None,
     **more: Any,
 ) -> Column[Row]:
-    """Return the column with a figure of each row, divided by the largest figure of the base in its part."""
+    """Return a column with each row's figure, divided by the largest figure of the base in its part."""
 
     def value(row: Row) -> float | None:
         is_known = row.trial and compared.outcome(row.run) == DONE
@@ -121,7 +121,7 @@ def relative_column(
 
 
 def _comparison_figure(name: str, meaning: str, figure: Callable[[Trial], str | None]) -> ComparisonFigure:
-    """Return a figure that comparisons of reports show."""
+    """Return a figure for comparisons of reports."""
     return ComparisonFigure(
         f"{{letter}} {name}", ("{letter}", name), meaning, case_table.compared_trial_cell(figure)
     )
@@ -136,7 +136,7 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of drivers with the driver sqlite3, which has no object-relational mapper."""
+"""Comparison of drivers with sqlite3, which has no object-relational mapper."""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -202,7 +202,7 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, and a key. Of cases with equal keys, the one with the largest scale has a bar."""
+        """Return the phase, and a key: of cases with equal keys, the largest scale has a bar."""
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:
@@ -221,14 +221,14 @@ SPACE: Mapping[str, Callable[[Space], float | None]] = {
     "table_fan_out": lambda space: space.table_alone(TABLE).fan_out,
     "indices_fan_out": lambda space: space.indices_of(TABLE).fan_out,
 }
-"""Functions that compute a figure of file space, by the figure's column in the CSV.
+"""Functions from `Space` to a figure of the file's space, by column of the CSV.
 
 Sizes are in bytes, shares of the file from 0 to 1, fan-outs in children per internal page.
 """
 
 
 def space_figure(name: str, trial: Trial) -> float | None:
-    """Return a figure of a trial's file, by its name in SPACE; None if it was not measured or is wrong."""
+    """Return a figure of a trial's file, such as "file_bytes"; None if not measured or wrong."""
     try:
         value = finite(SPACE[name](trial.space)) if trial.space else None
     except (KeyError, ZeroDivisionError):
@@ -237,7 +237,7 @@ def space_figure(name: str, trial: Trial) -> float | None:
 
 
 def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]:
-    """Return the column of a figure. `csv` is the name of the figure in SPACE and in the CSV."""
+    """Return the column of a figure of the file's space. `csv` is the figure's column in the CSV."""
 
     def cell(value: float | None) -> str | None:
         return None if value is None else write(value)
@@ -246,12 +246,12 @@ def _space_column(name: str, csv: str, write: Write, **more: Any) -> Column[Row]
 
 
 def mb_cell(value: float) -> str | None:
-    """Return a number of bytes as text in MB (millions of bytes)."""
+    """Return a number of bytes as text in MB (millions)."""
     return count_cell(value / 1e6) if value >= 1e9 else f"{value / 1e6:.2f}"
 
 
 def percent_cell(share: float) -> str:
-    """Return a share as a percentage with one decimal, in the format of sqlite3_analyzer."""
+    """Return a share as a percentage with one decimal, as sqlite3_analyzer does."""
     return f"{100 * share:.1f}%" if share < 1000 else f"{100 * share:.0e}%"
 
 
@@ -320,7 +320,7 @@ def _file_size(trial: Trial) -> str | None:
 
 
 class KeysShown(ClassicShown):
-    """Presenter of keys: tables of the time and space of each type of id, schema by schema."""
+    """Presenter of keys: tables of the time and space of each type of id, by schema."""
 
     topics = (KEYS.findings, partial_proofs, figure_limits)
     measures = (
@@ -346,7 +346,7 @@ class KeysShown(ClassicShown):
             yield table_of(measured, (*_key_names(rows), SPACE_COLUMNS[0], relative, *SPACE_COLUMNS[1:]))
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of file space; none if the space was not measured."""
+        """Return the columns of the file's space; none if not measured."""
         return SPACE_COLUMNS if any(trial.space for run in group.runs for trial in run.trials) else ()
 
 
@@ -354,7 +354,7 @@ class KeysShown(ClassicShown):
 
 
 def _ms(figure: Callable[[CycleTimes], float | None]) -> case_table.Cell:
-    """Return a function that shows a time of the trial with the median rate in ms; `figure` is in ns."""
+    """Return the function of a cell with a time in ms. `figure` returns the time in ns."""
     return lambda row: ms_cell(figure(times)) if (times := _times(row)) else None
 
 
@@ -363,7 +363,7 @@ def _times(row: Row) -> CycleTimes | None:
 
 
 def _done(row: Row) -> str | None:
-    """Return the number of completed cycles of a run that was stopped by the time-out; else None."""
+    """Return the number of completed cycles of a run that timed out; else None."""
     if row.trial is None or row.trial.outcome == DONE:
         return None
     return whole_cell(len(times.cycles) if (times := _times(row)) else 0)
@@ -415,7 +415,7 @@ CYCLE_COLUMNS: tuple[Column[Row], ...] = (
 
 
 class CyclesShown(ClassicShown):
-    """Presenter of cycles: a table row per setting, and a plot of each cycle with the checkpoints."""
+    """Presenter of cycles: a table row per setting, and a plot of each cycle's time with checkpoints."""
 
     topics = (CYCLES.findings, checkpoints, partial_proofs)
     measures = (
@@ -453,7 +453,7 @@ class CyclesShown(ClassicShown):
         yield table_of(case_table.rows_of(group), (SETTING, *CYCLE_COLUMNS, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield a plot with the time of each cycle: a line for each setting, with its checkpoints marked."""
+        """Yield a plot of each cycle's time: a line for each setting, with its checkpoints marked."""
         data: list[Plain] = []
         for number, (run, trial) in enumerate(group.measured()):
             if times := times_of(trial):
@@ -470,7 +470,7 @@ class CyclesShown(ClassicShown):
 
 
 def _traces(label: str, times: CycleTimes, number: int) -> Iterator[Plain]:
-    """Yield the line of a setting in the plot, and the marks of its checkpoints.
+    """Yield a setting's line in the plot, and the marks of its checkpoints.
 
     `label` is the name of the setting, and `number` selects the colour.
     """

@@ -1,10 +1,9 @@
-"""Options and specs of methods, keys and cycles. A spec is the part of a case that one experiment defines.
+"""Options of methods, keys and cycles, and the fields of their cases.
 
-Methods write or query samples (files) and results (a number for each pair of samples). The names of methods:
-1b1 (one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON (rows from a
-JSON parameter), SPC (rows made inside SQLite). With TSC, all rows are in one transaction. The tricks of a
-case are its method, followed by WAL and TSC if used, such as "1b1 + WAL". A pick is a row that links a user
-with an item.
+Methods write or query samples (files) and results (a number for each pair of samples). Names of methods: 1b1
+(one row per statement), BLK (all rows in a statement), BLK/n (n rows per statement), JSON (rows from a JSON
+parameter), SPC (rows made inside SQLite). TSC means that all rows are in one transaction. The tricks of a
+case are its method, with WAL and TSC if used: "1b1 + WAL". A pick is a row that links a user with an item.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class Method:
     """Case of `sqlstress methods`: a method of writing or querying rows, at a number of rows (scale)."""
 
     phase: str
-    """Work: insert samples, insert a pending result for each pair of samples (allocate), or query results."""
+    """Work: insert samples, allocate (insert a pending result for each pair of samples), or query results."""
     name: str
     """Name of the method: 1b1, BLK, BLK/n, JSON or SPC."""
     transaction: bool
     """Whether all rows are written or read in one transaction (TSC)."""
     scale: int
-    """Number of samples to insert, of samples whose pairs get results, or of pairs to query."""
+    """Number of samples to insert, samples whose pairs get results, or pairs to query."""
     timeout_s: float = option(
         duration(0.01),
         None,
@@ -60,13 +59,13 @@ class Method:
         required=True,
     )
     samples: int = 300
-    """Samples in the queried table, which holds every pair of them; 0 if not known."""
+    """Number of samples in the queried table, which has every pair of samples; 0 if unknown."""
     chunk: int = 1000
-    """Rows per statement of BLK/n."""
+    """Number of rows per statement of BLK/n."""
 
     @property
     def rows(self) -> int:
-        """Number of rows that are written or read."""
+        """Number of rows to write or read."""
         return self.scale * (self.scale - 1) // 2 if self.phase == "allocate" else self.scale
 
     @property
@@ -78,7 +77,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class MethodsSelection:
-    """Options of methods that select cases and are not stored in them."""
+    """Options of methods that select cases but are not stored in a case."""
 
     phase: tuple[str, ...] = option(
         choices(*PHASES),
@@ -110,14 +109,14 @@ MethodsRequest = Request[Any, MethodsSelection]
 
 
 def tricks_of(case: Case) -> str:
-    """Return a case's method, with WAL and TSC if the case uses them, such as "1b1 + WAL + TSC"."""
+    """Return a case's method, with WAL and TSC (one transaction) if used: "1b1 + WAL + TSC"."""
     parts = [case.spec.name, *["TSC"] * case.spec.transaction]
     parts[1:1] = ["WAL"] * (case.settings.journal_mode == "wal")
     return " + ".join(parts)
 
 
 REASONS = {"timeout": "timed out", "limit": "met a limit"}
-"""Outcomes of a trial after which larger scales of the method are skipped, with the text of the reason."""
+"""Outcomes of a trial after which larger scales of the method are skipped, with text."""
 
 
 class Scales(NamedTuple):
@@ -125,11 +124,11 @@ class Scales(NamedTuple):
 
     phase: str
     tricks: tuple[str, ...]
-    """Names of the methods, each with WAL and TSC (one transaction) if used, such as "1b1 + WAL"."""
+    """Methods, with WAL and TSC (one transaction) if used, such as "1b1 + WAL"."""
     published: Sequence[int]
-    """Scales in the published tables, which --full measures."""
+    """Scales of the published tables, which --full measures."""
     chosen: Sequence[int]
-    """Scales that are measured by default."""
+    """Scales measured by default."""
 
 
 _INSERTED = (100, 1000, 10_000, 100_000)
@@ -201,13 +200,13 @@ class Picks:
 
     @property
     def most_picks(self) -> int:
-        """Largest number of items that a user can pick: 10% more than `picks`."""
+        """Maximum number of items that a user picks: 10% more than `picks`."""
         return self.picks + self.picks // 10
 
 
 @dataclass(frozen=True, slots=True)
 class KeysSelection:
-    """Options of keys that select cases and are not stored in them."""
+    """Options of keys that select cases but are not stored in a case."""
 
     full: bool = option(switch, False, SWEEP, "Measure all schemas and types.", flag=True)
 
@@ -219,7 +218,7 @@ KeysRequest = Request[Picks, KeysSelection]
 
 
 PUBLISHED = ("delete", "delete-tx", "wal", "wal-tx", "wal-tx-off")
-"""Settings in the published tables. "tx": one transaction for the run; "off": no automatic checkpoints."""
+"""Settings of the published tables. "tx": one transaction for the run; "off": no automatic checkpoints."""
 SETTINGS = (*PUBLISHED, "wal-off")
 
 
@@ -247,7 +246,7 @@ class Cycling:
 
 @dataclass(frozen=True, slots=True)
 class CyclesSelection:
-    """Options of cycles that select cases and are not stored in them."""
+    """Options of cycles that select cases but are not stored in a case."""
 
     settings: tuple[str, ...] = option(
         choices(*SETTINGS),
@@ -263,7 +262,7 @@ CyclesRequest = Request[Cycling, CyclesSelection]
 
 
 def setting_of(case: Case) -> str:
-    """Return a case's setting as in --settings, plus wal_autocheckpoint if it is set: "wal-tx-50"."""
+    """Return a case's setting as in --settings, and wal_autocheckpoint if set: "wal-tx-50"."""
     held, frames = case.spec.transaction, case.settings.wal_autocheckpoint
     parts = [case.settings.journal_mode]
     parts += ["tx"] * (held == "run")

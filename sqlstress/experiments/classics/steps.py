@@ -1,7 +1,6 @@
-"""Steps of methods, keys and cycles, which a worker runs in order, and the table that its commits leave.
+"""Steps of methods, keys and cycles, which a worker runs in order, and the rows that their commits leave.
 
-A case is a list of steps for each worker. The worker and the check of the data compute the list independently
-from the case.
+The worker and the check of the data compute the steps independently from the case.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from sqlstress.targets.views import Operation, WaitingConnections
 
 BEGIN, DELETE, QUERY, COMMIT, CHECKPOINT = "begin", "delete", "query", "commit", "checkpoint"
-"""Kinds of steps that insert no rows. All other kinds insert the rows of the step."""
+"""Kinds of steps that insert no rows; other kinds insert the rows of the step."""
 
 
 class Step(NamedTuple):
-    """Operation of a worker. Without an open transaction, the step is a transaction of its own."""
+    """Operation of a worker; without an open transaction, a transaction by itself."""
 
     kind: str
     rows: Sequence[Any] = ()
@@ -33,7 +32,7 @@ class Step(NamedTuple):
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the committed rows of an empty table after these steps, in the order of insertion."""
+    """Return the rows of a table, empty at first, that these steps commit, in order of insertion."""
     rows: list[Any] = []
     before: list[Any] | None = None  # Rows before the open transaction.
     for kind, inserted, _ in steps:
@@ -51,7 +50,7 @@ def committed(steps: Iterable[Step]) -> list[Any]:
 def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[Any]]:
     """Return the lists of rows that a worker may have left, after `done` acknowledged steps.
 
-    There are two lists if the worker died, because it may have done one more step.
+    There are two if the worker died, because it may have done one more step.
     """
     remaining = iter(steps)
     acknowledged = [*islice(remaining, done)]
@@ -62,10 +61,7 @@ def possible_tables(steps: Iterable[Step], done: int, died: bool) -> list[list[A
 
 
 class StepSource(OrderedSource):
-    """Source of the steps of a worker.
-
-    The timed loop takes the steps in chunks. At the time limit, the source returns no further chunk.
-    """
+    """Source of a worker's steps for the timed loop, in chunks, until the time limit."""
 
     def __init__(
         self,
@@ -76,14 +72,14 @@ class StepSource(OrderedSource):
         steps: Iterable[Step],
         timeout_s: float | None = None,
     ) -> None:
-        """`calls` has the operation of each kind of step. `timeout_s` is in seconds; None means no limit."""
+        """`calls` has the function of each kind of step. `timeout_s` is in seconds; None means no limit."""
         self.kinds = tuple(calls)
         super().__init__(words, worker, client, self._operations(calls, steps))
         self._timeout_s = timeout_s
         self._until_ns: float | None = None
 
     def params(self, step: Step) -> Any:
-        """Return the argument of the step's operation."""
+        """Return the argument of the step's function."""
         return step.rows
 
     def _operations(self, calls: Mapping[str, Operation], steps: Iterable[Step]) -> Iterator[OrderedStep]:

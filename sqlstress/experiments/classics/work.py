@@ -1,6 +1,6 @@
-"""Parent's part of methods, keys and cycles: it creates the database of a trial, and checks the rows.
+"""Parent process's part of methods, keys and cycles: creates a trial's database, and checks the rows.
 
-A cell is a method of writing or querying rows, at a scale. A pick is a row that links a user with an item.
+A pick is a row that links a user with an item.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sqlstress.targets.sqlite.place import SqlitePlace
 
 
 class ClassicWork(ProvenWork):
-    """Base class. Each worker counts its completed steps in a ledger in shared memory."""
+    """Base class. Each worker counts its completed steps in shared memory."""
 
     place: SqlitePlace
 
@@ -47,7 +47,7 @@ class ClassicWork(ProvenWork):
         raise NotImplementedError
 
     def tables(self, outcome: Outcome, pulse: Pulse) -> list[list[Row]]:
-        """Return the lists of rows that a worker may have left, in the order of insertion."""
+        """Return the lists of rows that a worker may have left, in order of insertion."""
         done = OperationLedger(self._words, outcome.worker).acknowledged()
         return possible_tables(with_pulses(self.steps_of(outcome.worker), pulse), done, outcome.died)
 
@@ -57,7 +57,7 @@ class ClassicWork(ProvenWork):
             yield from with_pulses(connection.iterate(query), pulse)
 
     def foreign_keys(self, child: str, pulse: Pulse) -> Check:
-        """Check the two foreign keys of every row of the table `child`."""
+        """Check the two foreign keys of each row of the table `child`."""
         tally = CheckCounter("foreign keys")
         with self.place.opened() as connection:
             tally.checked = 2 * connection.rows(f"SELECT count(*) FROM {child}")[0][0]
@@ -68,7 +68,7 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return tables with ids: SQLite assigns the ids of an empty table from 1, in the order of insertion."""
+    """Return tables with the ids that SQLite assigns: from 1, in order of insertion."""
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -76,12 +76,12 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 
 
 HASTE = ("synchronous=off", "cache_size=-100000")
-"""PRAGMAs that speed up the filling of a file, which is not measured. The cache takes about 100 MB."""
+"""PRAGMAs to fill a file fast, outside of the measured time. The cache takes about 100 MB."""
 QUERIED = "methods: the queried file"
 
 
 class MethodsWork(ClassicWork):
-    """Work of a cell of methods: the file must have every acknowledged sample and result once."""
+    """Work of methods: the file must have each acknowledged sample and result once."""
 
     @property
     def _samples(self) -> int:
@@ -93,7 +93,7 @@ class MethodsWork(ClassicWork):
         return methods_worker.steps_of(self.case)
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file and set its journal mode. A query keeps an earlier file that has the right data."""
+        """Fill the file and set its journal mode. A query keeps an earlier file with the right data."""
         wanted, path = None, self.place.paths[0]
         if self.case.spec.phase == "query":
             settings = replace(self.case.settings, journal_mode="")
@@ -147,7 +147,7 @@ class MethodsWork(ClassicWork):
         return (check for check in found if check.status != "skipped")
 
     def discard(self) -> None:
-        """Remove the file, unless the next cell may query it."""
+        """Remove the file, unless the next case may query it."""
         if self.case.spec.phase != "query":
             self.place.discard()
 
@@ -162,13 +162,13 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
     "users": lambda number: (f"user number {number:06}",),
     "items": lambda number: (f"item number {number:06}", 1965 + number % 59),
 }
-"""Functions by table. Each returns the columns of a user or an item, without the id, from the number."""
+"""Functions by table, from the number of a user or item to the row without the id."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
-"""Schemas in which a pick has the column created_at, the time of its creation."""
+"""Schemas in which a pick has the column created_at."""
 
 
 def definitions(picks: Picks) -> Iterator[str]:
-    """Yield the SQL statements that create the tables and the indices."""
+    """Yield the SQL statements that create the tables and indices."""
     id_type = "INTEGER" if picks.id_type == "int" else "BLOB"
     yield f"CREATE TABLE users (id {id_type} NOT NULL PRIMARY KEY, name TEXT NOT NULL)"
     yield f"CREATE TABLE items (id {id_type} NOT NULL PRIMARY KEY, title TEXT NOT NULL, released INT)"
@@ -194,10 +194,10 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return an SQL condition: all columns of a pick that the INSERT does not set have their defaults.
+    """Return the SQL condition that a pick's columns, except for the inserted ones, have their defaults.
 
     `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
-    changed between these times.
+    changed in between.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
@@ -209,21 +209,21 @@ def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
 
 
 CLOCK_TOLERANCE_S = 1.0
-"""Maximum drift of the system clock from a steady clock, in seconds. A larger drift means a clock change."""
+"""Maximum drift of the system clock from a steady clock, in seconds; more means a clock change."""
 
 
 class KeysWork(ClassicWork):
-    """Work of keys: a database of users, items and picks, which must have every acknowledged pick once."""
+    """Work of keys: a database of users, items and picks, which must have each acknowledged pick once."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.picks: Picks = case.spec
         self._made: dict[str, list[tuple[Any, ...]]] = {}
-        """Rows of the users and of the items, by table."""
+        """Rows of users and items, by table."""
         self._begun = 0.0, 0.0
 
     def create(self, pulse: Pulse) -> None:
-        """Create all tables, and fill the tables of users and items."""
+        """Create all tables, and fill those of users and items."""
         for name, rows in (("users", self.picks.users), ("items", self.picks.items)):
             ids = iter(MAKERS[self.picks.id_type](), None) if self.picks.id_type != "int" else count(1)
             numbers = with_pulses(range(rows), pulse)
@@ -270,7 +270,7 @@ class KeysWork(ClassicWork):
         return check_rows("users and items", stored, [[expected]])
 
     def _stored_picks(self, ids: dict[Any, Any], pulse: Pulse) -> Iterator[Pick | str]:
-        """Yield every pick, or the description of a wrong row; enter the ids of picks in `ids`.
+        """Yield each pick, or a text on a wrong row; store the ids of picks in `ids`.
 
         The picks are read from the table and not from an index.
         """
@@ -308,7 +308,7 @@ Pick = tuple[int, int]
 
 
 def pick_name(pick: Pick | str) -> str:
-    """Return the name of a pick; a description is returned unchanged."""
+    """Return the name of a pick; return a text unchanged."""
     if isinstance(pick, str):
         return pick
     user, item = pick
@@ -319,7 +319,7 @@ def pick_name(pick: Pick | str) -> str:
 
 
 class CyclesWork(ClassicWork):
-    """Work of cycles: a file with a table, which must have the rows of the last acknowledged commit."""
+    """Work of cycles: a table, which must have the rows of the last acknowledged commit."""
 
     def steps_of(self, worker: int) -> Iterator[Step]:
         cycling: Cycling = self.case.spec

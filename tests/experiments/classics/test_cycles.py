@@ -1,4 +1,4 @@
-"""The worker of cycles: its chunks, times and time-out, whole trials, and its looks at the WAL."""
+"""The worker of cycles: its chunks, times and time-out, whole trials, and states of the WAL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sqlstress.experiments.classics.cycles_worker import (
     DEFINITION,
     INSERT,
     CyclesSource,
-    Looks,
+    WalStates,
     calls_of,
     steps_of,
 )
@@ -269,10 +269,10 @@ def test_row_values_are_unique(cycling: Cycling) -> None:
 
 def noted(*states: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
     """Return the series of these states: frames, checkpointed frames, salt."""
-    looks = Looks(Path())
+    wal = WalStates(Path())
     for frames, checkpointed, salt in states:
-        looks.note(WalIndex(frames, checkpointed, salt, 4096))
-    return {name: tuple(values) for name, _, values in looks.series()}
+        wal.note(WalIndex(frames, checkpointed, salt, 4096))
+    return {name: tuple(values) for name, _, values in wal.series()}
 
 
 def test_wal_with_another_salt_was_restarted() -> None:
@@ -306,21 +306,21 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
     connection = load_driver(driver).connect(database, 0)
     for sql in ("PRAGMA journal_mode=wal", "PRAGMA wal_autocheckpoint=0", "CREATE TABLE t (id INTEGER)"):
         connection.rows(sql)
-    looks = Looks(database)
+    wal = WalStates(database)
     for _ in range(3):
         connection.rows("INSERT INTO t VALUES (1)")
-        looks.take()
+        wal.read()
     connection.rows("PRAGMA wal_checkpoint(PASSIVE)")
-    looks.take()
+    wal.read()
     connection.rows("BEGIN IMMEDIATE")
-    looks.take()
+    wal.read()
     answer = subprocess.run(
         [sys.executable, "-c", IS_LOCKED, database], capture_output=True, text=True, check=True
     ).stdout
     assert answer == "database is locked\n"
     connection.close()
-    looks.close()
-    found = {name: values for name, _, values in looks.series()}
+    wal.close()
+    found = {name: values for name, _, values in wal.series()}
     frames = found[WAL_FRAMES]
     assert [after - before for before, after in pairwise(frames)] == [1, 1, 0, 0]
     assert found[CHECKPOINTED_FRAMES] == [0, 0, 0, frames[-1], frames[-1]]
@@ -328,7 +328,7 @@ def test_looks_belong_to_their_cycles_and_keep_the_locks(driver: str, tmp_path: 
 
 
 def test_missing_index_gives_no_looks(tmp_path: Path) -> None:
-    looks = Looks(tmp_path / "kv.db")
-    looks.take()
-    assert looks.series() == []
-    looks.close()
+    wal = WalStates(tmp_path / "kv.db")
+    wal.read()
+    assert wal.series() == []
+    wal.close()
