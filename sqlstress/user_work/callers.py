@@ -68,7 +68,7 @@ def awaiting_task() -> Any:
     """Return the asyncio task that waits for a result of this thread; None if unknown.
 
     For example, aiosqlite runs statements in a thread, which has the future that the task awaits. The task
-    may begin to wait a little later, so the search takes up to _PATIENCE_S seconds.
+    may begin to wait a little later, so the search is repeated.
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
@@ -189,9 +189,9 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the user's innermost frame that led to `frame`, and the library frames below.
+        """Return the user's innermost frame that led to `frame` (or None), and the library frames below.
 
-        The first item is None if the stack has no user's code. Frames of sqlstress are left out.
+        Frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -223,8 +223,7 @@ class UserFrames:
     def _waiting_coroutines(self) -> list[list[FrameType]]:
         """Return the user's frames of each coroutine that may wait for this thread.
 
-        If the waiting coroutine is unknown, each coroutine of the main thread's event loop may wait. Empty if
-        the main thread runs no event loop.
+        If the waiting coroutine is unknown, all coroutines of the main thread's event loop may wait.
         """
         import asyncio
 
@@ -258,8 +257,7 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 def _is_count_read() -> bool:
     """Return whether a function on the call stack may read the row count of a statement.
 
-    Always True in an asyncio task or outside of the main thread, where the waiting functions are not on the
-    stack.
+    True in an asyncio task or another thread, where the waiting functions are not on the stack.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True

@@ -78,7 +78,7 @@ class Checks:
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
         """Run the checks for use after the load, and yield those that fail. Raises CheckNotRun.
 
-        They may change the data, so there is no read transaction. `given` has the arguments of the checks, by
+        There is no read transaction, because checks may change the data. `given` has their arguments, by
         name.
         """
         self._reader = reader
@@ -265,8 +265,8 @@ class CheckRound(NamedTuple):
 class Checker:
     """Runner of the user's checks on a trial's data.
 
-    Each round opens and closes a connection. A connection that stays open would keep the last connection of
-    the load from removing the WAL, so that this part of SQLite would not be tested.
+    Each round opens and closes a connection. If a connection stayed open, no connection of the load could
+    ever remove the WAL, and this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:

@@ -42,8 +42,8 @@ def may_depend(
 ) -> bool | None:
     """Return whether a write may depend on a query; None if the source does not show it.
 
-    `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
-    UPDATE sets. `others` are further columns that the query reads, such as the key: their use does not count.
+    `by_rows`: a test for a missing row counts, as before an INSERT. `sets` are the columns that an UPDATE
+    sets. `others` are further columns of the query, such as the key, whose use does not count.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
@@ -257,8 +257,8 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether the query's result reaches the write on `line`.
 
-        The result may be an argument of the write, or may change an object between the lines `after` and
-        `line` that an ORM then writes. Columns that the write does not set do not count.
+        The result may be an argument of the write, or change an object, from line `after` on, that an ORM
+        then writes. Columns that the write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)

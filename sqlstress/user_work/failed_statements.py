@@ -108,8 +108,7 @@ class FailedStatements:
         self._looks_up = False
         """Whether to search for the user's line at each statement that begins a transaction.
 
-        The search is slow, so it starts after the first observation that needs the line. Before that, the
-        line is only known if the user's code calls the SQLite library directly.
+        The search is slow, so it starts after the first observation that needs the line.
         """
         self.used_files = set[str]()
         """Names of the databases on which statements other than PRAGMA ran."""
@@ -236,8 +235,7 @@ class FailedStatements:
     def caller(self, frame: FrameType) -> Caller:
         """Return the position in Python code that calls the SQLite library from `frame`.
 
-        With `_looks_up`, this is the user's line. Otherwise the user's line is searched for only when it is
-        reported, because the search takes as long as a short statement.
+        With `_looks_up`, return the user's line instead: the search takes as long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
@@ -465,8 +463,8 @@ class FailedStatements:
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
     """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
 
-    Writes of temporary tables do not lock the database file, but an INSERT ... SELECT may read it. `refused`
-    has the `id()` of each statement that got no lock.
+    Their writes take no lock of the file, but an INSERT ... SELECT may read it. `refused` has the `id()` of
+    each statement that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -477,7 +475,7 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
     """Return a text on a write that scans a whole table and took SLOW_SCAN_S or longer; else "".
 
-    `steps` are the connection's earlier statements, in which the same write may have succeeded.
+    `steps` has earlier statements, in which the same write may have succeeded.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:

@@ -135,8 +135,7 @@ class Occurrences:
     def traits(self, kind: Kind) -> dict[str, str]:
         """Return the most frequent facts of the failures as text, by name.
 
-        The result also has the median and maximum duration in ms (`waited_ms`, `longest_ms`), and the numbers
-        of calls `given_up` and `repeated_calls`.
+        With `waited_ms` and `longest_ms` (median and maximum duration), and the numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
         # These facts are taken from any failure that has them. While two transactions wait for each other,
@@ -164,13 +163,13 @@ class FailureCounter:
         self.window: Window | None = None
         """Measured time in which failures count; None counts all failures, as while connecting.
 
-        A statement that began in this time and failed later also counts: it may have waited for the timeout.
+        A statement that began before the end also counts: it may have waited for the timeout.
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
         """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured window.
 
-        `examine` returns the facts of the failure. It is called for the first failures of each kind only.
+        `examine`, called for the first failures of a kind, returns the facts.
         """
         if not overlaps(self.window, waited_s):
             return
@@ -315,9 +314,8 @@ def transaction_of(
 ) -> tuple[str, str, Caller | None]:
     """Return the state of a connection's last transaction, its first words, and who called for it.
 
-    `steps` are the connection's last statements; `refused` has the `id()` of each step that got no lock. The
-    state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
-    item is the position in Python code that ran the first statement.
+    The state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
+    item is a position in Python code. `refused` has the `id()` of each step that got no lock.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

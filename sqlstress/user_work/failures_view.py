@@ -233,7 +233,7 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 def failure_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each cause of failed statements, with its cure; the most frequent first.
 
-    A lock that was held for too long comes last, because it may follow from another cause.
+    A lock held for too long comes last, because it may follow from another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     consequences = _consequences(group)

@@ -67,9 +67,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    A guard is a condition on the query's result that decides whether the write runs. `columns` are those that
-    the write changes, `read` those that the query reads. `by_rows` is whether a test for a missing row is a
-    guard, because the query's WHERE clause tests a changed column.
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are written,
+    `read` are queried. `by_rows`: a test for a missing row is a guard, because the WHERE clause tests a
+    written column.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -198,9 +198,9 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value (ROW, _VALUE or _CHECKED) that the entry's line gets from the query; 0 if
-        it does not run the query. `names` has the columns that the write changes, and other columns of the
-        query. `argument_kinds` has the kinds of the parameters, by name.
+        `kind` is the kind of value, such as ROW, that the entry's line gets from the query; 0 if none.
+        `names` has the written columns, and other columns of the query. `argument_kinds` has the kinds of the
+        parameters, by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope

@@ -276,8 +276,7 @@ class History:
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
         """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.
 
-        CPU time excludes waits for the lock. It is that of the thread since the transaction began, without
-        the time outside of statements.
+        Unlike the duration, CPU time excludes waits for the lock. Time outside of statements does not count.
         """
         refused = self.refused()
         writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]

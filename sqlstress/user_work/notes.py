@@ -183,8 +183,8 @@ EXAMPLES = 3
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
     """Check that each item that was put was taken exactly once, and no other item. Raises AssertionError.
 
-    Add the items that are left to the taken items: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
-    Give each item a unique value: of equal items, it is unknown which was taken.
+    Add items that are left: `exactly_once(notes.of("put"), notes.of("taken") + left)`. Give each item a
+    unique value: of equal items, it is unknown which was taken.
     """
     put_counts, taken_counts = _count(put), _count(taken)
     surplus = taken_counts - put_counts

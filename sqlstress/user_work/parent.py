@@ -266,7 +266,7 @@ class CheckRunner:
     def look(self, window: Window, pulse: Pulse) -> None:
         """Start a round of checks if it is due, or record the result of a finished round.
 
-        Call it often while the workers run. `window` has the start and end of the measured time.
+        Call it often during the load. `window` is the measured time.
         """
         if self._started_s is not None and self._process.has_answered():
             self.finish(pulse)

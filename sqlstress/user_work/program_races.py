@@ -198,8 +198,7 @@ def _decides(
 def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
     """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    A table is a copy if a transaction writes the source and deletes from the copy, whose rows are then out of
-    date.
+    A table is a copy if a transaction writes the source and deletes rows of the copy as out of date.
     """
     pairs = set()
     for call in calls:

@@ -139,8 +139,8 @@ def _recorded(
 ) -> Callable[..., Any]:
     """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    With `new_cursor`, which makes the cursor, the method is for connections; otherwise for cursors.
-    `fixed_history` is where it records; None means the history of the connection.
+    With `new_cursor`, the method is for connections, else for cursors. `fixed_history` is where it records;
+    None means the history of the connection.
     """
 
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"

@@ -47,7 +47,7 @@ class KindCounter(Generic[K]):
 class FailureTimes:
     """Durations of failed operations that ended in the window (the measured time).
 
-    A worker runs operations in chunks. Their start and end times (stamps) are known at the end of the chunk.
+    Start and end times (stamps) are only known at the end of a chunk of operations.
     """
 
     def __init__(self) -> None:
@@ -82,8 +82,8 @@ class FailureTimes:
 class UserSource:
     """Base class of a worker's operations, which are drawn at random by weight.
 
-    A subclass sets `calls` and implements `was_busy`. An operation fails if its exception means that a lock
-    was not released in time. Any other exception ends the worker.
+    A subclass sets `calls` and implements `was_busy`. Any exception other than an unavailable lock ends the
+    worker.
     """
 
     acknowledges = False

@@ -257,8 +257,8 @@ def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield suspicions about conditions before writes such as `SET n = n - 1`.
 
-    A query outside of the write's transaction has read the column. The write loses no update, but a condition
-    in between, such as `if n > 0`, may have used an old value.
+    The write loses no update, but a condition such as `if n > 0` may have used an old value, read outside of
+    the write's transaction.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -325,7 +325,7 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
     """Return whether a safe write, between a query and a later write, used the query's result.
 
-    If so, the later write is no race: the safe write has noticed any change since the query.
+    If so, the later write is no race: the safe write has noticed any change.
     """
     write = between.write
     if not write or write.table != later.table:

@@ -310,8 +310,8 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        A task after an ended task in one transaction counts as the same runner, because asyncio.wait_for
-        makes a new task for each statement.
+        Successive tasks in one transaction count as one runner: asyncio.wait_for makes a task for each
+        statement.
         """
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())

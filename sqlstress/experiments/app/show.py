@@ -417,8 +417,8 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    This includes the first statement of a connection, which may be slow itself. So the time is limited to
-    OPENING_EXCESS times that after the load.
+    This includes first statements, which may be slow themselves. So it is limited to OPENING_EXCESS times the
+    opening time after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
