@@ -52,7 +52,7 @@ def runner_id() -> int:
 
 
 def _task() -> Any:
-    if "asyncio" not in sys.modules:  # If so, there are no tasks, and the slow import is not needed.
+    if "asyncio" not in sys.modules:  # Without asyncio there are no tasks. The import is slow.
         return None
     import asyncio
 
@@ -94,7 +94,7 @@ def awaiting_task() -> Any:
 def is_background_thread() -> bool:
     """Return whether this thread works while the main thread, which calls the transactions, continues.
 
-    The main thread continues if it waits for no other thread, or is only starting a thread.
+    The main thread continues if it does not wait for a thread, or is only starting one.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -203,7 +203,7 @@ class UserFrames:
     def _waiting_frame(self) -> FrameType | None:
         """Return the user's frame that probably waits for this thread; None if unknown.
 
-        This is the frame of the only waiting coroutine; else the user's innermost frame in the main thread.
+        It is in the only waiting coroutine, else in the main thread.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -268,9 +268,9 @@ def _is_count_read() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Results of `_function_counts`, by code and id of the module's namespace.
+"""Cached results of `_function_counts`, by code and id of the module's namespace.
 
-Without this cache, the computation would be slow for each statement of a profiled thread.
+In a profiled thread, the computation would be slow for each statement.
 """
 
 

@@ -48,7 +48,7 @@ def may_depend(
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None:
-        # Another thread runs the write. If the result does not leave the query's thread, it has no way there.
+        # Another thread runs the write, so a result that does not leave its thread cannot reach the write.
         return None if _leaves_thread(query_stack, names, by_rows) else False
     if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.

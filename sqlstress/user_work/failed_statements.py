@@ -72,7 +72,7 @@ from sqlstress.user_work.source import PlainObservation
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the values of PRAGMA synchronous."""
 MIN_UNCLOSED = 10
-"""Minimum number of calls that left a connection open, per file and thread, for a finding.
+"""Minimum number of calls that left a connection open, per file, thread and line, for a finding.
 
 A pool of fixed size opens its connections in few calls.
 """
@@ -235,7 +235,7 @@ class FailedStatements:
     def caller(self, frame: FrameType) -> Caller:
         """Return the position in Python code that calls the SQLite library from `frame`.
 
-        With `_looks_up`, return the user's line instead: the search takes as long as a short statement.
+        With `_looks_up`, return the user's line, whose search takes as long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
@@ -374,7 +374,7 @@ class FailedStatements:
     def add_split(self, transaction: Transaction) -> None:
         """Record that `executescript` committed an open transaction, as Python does before the script.
 
-        Only in the measured window: scripts at the start of a program often create tables.
+        Nothing is recorded outside of the measured window: scripts at the start often create tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -496,7 +496,7 @@ def _scan(connection: Any, sql: str) -> str:
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     """Return the files in the order in which a transaction locks them, separated by commas.
 
-    The last of `statements` failed. Empty if the order is unknown, or there is a single file.
+    `statements` ends with the failed one. Empty if the order is unknown, or there is a single file.
     """
     files = attached_files(connection)
     if len(files) < 2:

@@ -38,7 +38,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """Pattern of spaces and comments before the first word of a statement.
 
-SQLite's trace reports a trigger's statement as a comment, so such a statement has no first word.
+SQLite's trace reports a trigger's statement as a comment, without a first word.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
@@ -105,7 +105,7 @@ class FailureFacts(NamedTuple):
     repeated: str = ""
     """"yes" if the statement had already failed in this transaction because of a lock; else empty."""
     lock_order: str = ""
-    """Files that the transaction locked, in order, then the file with the awaited lock; comma-separated.
+    """Files that the transaction locked, in order, then the awaited file, separated by commas.
 
     Empty if the connection has a single file, or its transaction held no lock.
     """
@@ -120,10 +120,7 @@ class Occurrences:
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
         self.given_up = self.repeated = 0
-        """Numbers of calls of the user's code that met the failure and returned.
-
-        `repeated` counts calls that committed after the failure, `given_up` the others.
-        """
+        """Numbers of calls that met the failure and returned: without and with a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -138,8 +135,8 @@ class Occurrences:
         With `waited_ms` and `longest_ms` (median and maximum duration), and the numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # These facts are taken from any failure that has them. While two transactions wait for each other,
-        # most others fail at their first statement, without these facts.
+        # Any failure can have these facts. While two transactions wait for each other, most failures are of
+        # other transactions at their first statement, without these facts.
         rare = {
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
@@ -216,9 +213,9 @@ def overlaps(window: Window | None, waited_s: float) -> bool:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return observations of the failed statements that sqlstress ran for the user, as of an SQL script.
+    """Return observations of failed statements that sqlstress itself ran, as of a user's SQL script.
 
-    Their facts follow from the SQL and the settings, so nothing is read from connections.
+    Facts follow from the SQL and the settings, so nothing is read from connections.
     """
     return [_refusal_record(refusal, settings) for refusal in refusals]
 

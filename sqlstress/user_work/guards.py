@@ -198,9 +198,9 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value, such as ROW, that the entry's line gets from the query; 0 if none.
-        `names` has the written columns, and other columns of the query. `argument_kinds` has the kinds of the
-        parameters, by name.
+        `kind` is the kind of value, such as ROW, that the entry's line gets from the query, or 0. `names` has
+        the written columns, and other columns of the query. `argument_kinds` has the kinds of the parameters,
+        by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -259,7 +259,7 @@ class Flow:
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
         """Return whether any of `tests` is a condition on a column that the write changes.
 
-        Set `has_other_guard` if one tests only other columns.
+        Set `has_other_guard` for conditions on other columns only.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested

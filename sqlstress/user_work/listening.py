@@ -34,11 +34,11 @@ def call_soon(call: Callable[[], None]) -> None:
     """Call a function at this thread's next profile event: when a function is called or returns."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
-        return  # A profiler written in C is active. It could not be restored.
+        return  # An active profiler written in C could not be restored.
 
     def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
         _set_profile(previous)
-        with suppress(sqlite3.Error):  # The connection was closed, or is busy. It stays untraced.
+        with suppress(sqlite3.Error):  # A closed or busy connection stays untraced.
             call()
 
     _set_profile(profile)
@@ -245,7 +245,7 @@ class Listener:
     def _on_thread_start(cls, at_once: bool) -> None:
         """End the listeners whose connection a starting thread may use.
 
-        `at_once` is whether the thread may run at the same time as others. If not, no listener ends.
+        If the thread cannot run at the same time as others (`at_once` is False), no listener ends.
         """
         for listener in [*cls._open]:
             listener._check_sharing()

@@ -134,7 +134,7 @@ _notebooks: list[Notebook] = []
 def take(where: Path, process: int, processes: int) -> Notebook:
     """Start recording the notes of this process, and return its Notebook.
 
-    `process` is 0 for setup, else the worker's number from 1. `processes` is the number of workers.
+    `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
     """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]

@@ -130,7 +130,7 @@ class OverlapWatch:
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
         """Return whether a statement may begin a transaction or belong to an overlap.
 
-        This saves the search for running functions, which takes twice as long as a short query.
+        If not, no search for running functions is needed, which takes twice as long as a short query.
         """
         if self._open:
             return True

@@ -11,8 +11,8 @@ statements that race if another process writes in between. The kinds are:
   transaction writes both tables.
 - STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
   transaction.
-- FROM_MEMORY: each call writes the next number of a counter that it keeps in a variable, without a query. So
-  it misses the writes of other processes.
+- FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
+  program misses the writes of other processes.
 - NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew

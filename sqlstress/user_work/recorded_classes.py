@@ -107,7 +107,7 @@ def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
     """Return a method `execute` for sqlite3 connections that records statements and failures.
 
-    It saves 0.2 µs for each statement, compared with the result of `_recorded`.
+    It is 0.2 µs faster per statement than the result of `_recorded`.
     """
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
@@ -173,14 +173,14 @@ def _recorded(
 
 def _commits_first(connection: Any) -> bool:
     """Return whether `executescript` would first commit an open transaction of the connection."""
-    # The attribute is new in Python 3.12. It is -1 unless the user's code sets `autocommit`.
+    # The attribute, new in Python 3.12, is -1 unless the user's code sets `autocommit`.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def runs_statement(history: History) -> bool:
     """Return whether another thread is running a statement of the history's connection."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    # If so, the thread is in a method of this module, whose variable `history` shows the connection.
+    # Such a thread is in a method of this module, whose variable `history` shows the connection.
     return (
         frame is not None
         and frame.f_code.co_filename == __file__

@@ -332,7 +332,7 @@ def _used_result(between: TracedStatement, query: TracedStatement, later: Write)
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # Query and safe write were in one transaction. It is over, so the row may have changed since.
+        # Query and safe write share a transaction, which is over, so the row may have changed since.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
@@ -358,7 +358,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
         # process has made from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # The first key is the primary key. It cannot refuse a row if SQLite assigns the rowid.
+    # The first key, the primary key, cannot refuse a row if SQLite assigns the rowid.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has

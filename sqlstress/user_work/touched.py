@@ -100,7 +100,7 @@ class WrittenTable:
     def checked(self) -> frozenset[str]:
         """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
-        Among them are the columns whose values can be refused.
+        They include the columns whose values can be refused.
         """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(

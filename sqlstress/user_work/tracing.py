@@ -58,7 +58,7 @@ MAX_STATEMENTS = 200
 Events = list[tuple[Any, ...]]
 """Events of an authorizer: (action, table, column, database, trigger or view).
 
-The action is a code such as SQLITE_READ. The last item is None for an access by the statement itself.
+The action is a code such as SQLITE_READ. The last item is None if the statement itself makes the access.
 """
 
 _ROWID = ("rowid", "oid", "_rowid_")

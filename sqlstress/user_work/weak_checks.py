@@ -334,7 +334,7 @@ def _is_later(value: str, limit: str) -> bool:
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
     """Return whether a later write's transaction compares a column set by the claim, such as the owner.
 
-    If so, it notices when the claim no longer holds.
+    If so, the transaction notices when the claim no longer holds.
     """
     assert claim.write
     columns = claim.write.sets - claim.write.computed

@@ -42,7 +42,7 @@ SQL = {
 def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
     """Yield the statements of a cycle, by its number from 1.
 
-    `salt` differs between trials. It is part of each row's value, so that values are unique.
+    `salt` differs between trials, and makes the values of rows unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
