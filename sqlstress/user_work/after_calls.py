@@ -41,7 +41,7 @@ LONG_OPEN_S = 0.2
 CONNECT = "@connect"
 """Name reported instead of a function if the open transaction began before the first call."""
 TASKS, CLOSED = "tasks", "closed"
-"""Traits of LEFT_OPEN: whether asyncio tasks ran the transaction; whether a close ended it."""
+"""Facts of LEFT_OPEN observations: whether asyncio tasks ran the transaction; whether a close ended it."""
 
 
 class OpenTransactions:
@@ -96,7 +96,7 @@ class OpenTransactions:
     def _leave_open(
         self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
     ) -> None:
-        """Count a call that ended while a transaction was open on the history's connection.
+        """Count a call that ended while a transaction was open. `history` is that of the connection.
 
         `by_tasks` is whether finished asyncio tasks ran the transaction's statements.
         """

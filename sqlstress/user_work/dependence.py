@@ -206,7 +206,7 @@ class _WideFlow(Flow):
         return False
 
     def calls(self, line: int, callee: StackEntry) -> bool:
-        """Return whether a line calls the callee's function by its name."""
+        """Return whether a line calls the function of `callee` by its name."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         return any(
             isinstance(node, ast.Call)
@@ -216,7 +216,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property whose function is the callee. If so, follow its value."""
+        """Return whether a line reads the property of `callee`, a function. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)

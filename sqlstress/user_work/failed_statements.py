@@ -194,7 +194,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return the history (last statements) of a new connection. Drop histories of deleted connections."""
+        """Return an object for the last statements of a new connection. Drop those of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():

@@ -59,7 +59,10 @@ Step = tuple[str, bool, Caller | None]
 The position is None unless the statement began a transaction.
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
-"""Statement as in `Step`, with start and end as times of `perf_counter`, in seconds."""
+"""Statement as (SQL, whether a transaction was open, calling position, start, end).
+
+Start and end are times of `perf_counter`, in seconds.
+"""
 K = TypeVar("K")
 _S = TypeVar("_S", bound=Step | TimedStep)
 
@@ -164,7 +167,7 @@ class FailureCounter:
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured window.
+        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured time.
 
         `examine`, called for the first failures of a kind, returns the facts.
         """
@@ -202,12 +205,12 @@ def count_kind(counts: Counter[K], kind: K) -> None:
 
 
 def is_within(window: Window | None) -> bool:
-    """Return whether the current time is in the measured window; True if there is no window."""
+    """Return whether the current time is in the measured time `window`; True for None."""
     return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
 
 
 def overlaps(window: Window | None, waited_s: float) -> bool:
-    """Return whether the last `waited_s` seconds overlap the measured window; True without a window."""
+    """Return whether the last `waited_s` seconds overlap the measured time `window`; True for None."""
     now_ns = perf_counter_ns()
     return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
 

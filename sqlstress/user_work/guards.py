@@ -55,7 +55,7 @@ class FoundGuards(NamedTuple):
     exists: bool
     """Whether a guard tests a column that the write changes."""
     on_other_columns: bool = False
-    """Whether a guard tests only columns that the write does not change."""
+    """Whether a condition tests only columns that the write does not change."""
 
 
 def guard_between(
@@ -279,9 +279,9 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each argument in a call of the callee, by parameter name.
+        """Return the kind, such as ROW, of each argument in a call of `callee`, by parameter name.
 
-        Known attributes of the callee's object are included, such as "self.row".
+        The names include known attributes of the object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):

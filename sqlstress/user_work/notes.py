@@ -128,11 +128,11 @@ class Notebook:
 
 
 _notebooks: list[Notebook] = []
-"""Notebook of this process, as the only item; empty if notes are not recorded."""
+"""Writer of this process's notes, as the only item; empty if notes are not recorded."""
 
 
 def take(where: Path, process: int, processes: int) -> Notebook:
-    """Start recording the notes of this process, and return its Notebook.
+    """Start recording the notes of this process, and return their writer.
 
     `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
     """

@@ -106,7 +106,7 @@ class OverlapWatch:
         self._first: _Use | None = None
         """Statement that began the current transaction; None if unknown."""
         self._open: list[_Overlap] = []
-        """Overlaps in the current transaction, and earlier uncertain ones."""
+        """Overlaps in the current transaction, and earlier overlaps that are not certain yet."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
         """Handle a statement that this thread is about to run. `frame` is a frame of the library."""

@@ -161,7 +161,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case for the rehearsal. Subclasses may return another case."""
+        """Return the case for the calls after the load that are traced to find races; for subclasses."""
         return self.case
 
     @property
@@ -173,7 +173,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the possible races that the rehearsal found; it runs once per case, for all trials."""
+        """Return the possible races in calls of the transactions after the load; computed once per case."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key

@@ -44,7 +44,7 @@ from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedS
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls for a suspicion from repeated calls."""
+"""Minimum number of calls of a transaction for a finding from repeated calls."""
 MAX_STEP = 1000
 """Maximum step of a counter between two successive writes."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)

@@ -79,7 +79,7 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
 
 
 def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has added or claimed each row that a write changes.
+    """Return whether the call itself has added or reserved (claimed) each row that a write changes.
 
     `earlier` has the call's statements before the write.
     """
@@ -134,7 +134,7 @@ def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each write that succeeds in only one process (a claim), with the wanted key of its row."""
+    """Yield each write that succeeds in only one process (a claim), and the key of its row in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -183,7 +183,7 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 
 
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
-    """Return the locks held from a query to a write: claimed rows, and locked files.
+    """Return the locks held from a query to a write: reserved (claimed) rows, and locked files.
 
     A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
     after the write.

@@ -80,7 +80,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of a sqlite3 cursor's class that records statements in its connection's history."""
+    """Return a subclass of a sqlite3 cursor's class that records its statements and failures."""
     return _recorded_cursor(base, STATEMENTS)
 
 
@@ -178,7 +178,7 @@ def _commits_first(connection: Any) -> bool:
 
 
 def runs_statement(history: History) -> bool:
-    """Return whether another thread is running a statement of the history's connection."""
+    """Return whether another thread is running a statement of the connection with this history."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
     # Such a thread is in a method of this module, whose variable `history` shows the connection.
     return (

@@ -448,10 +448,7 @@ MAX_SUSPICIONS = 3
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on possible races, and on transactions that the rehearsal did not examine.
-
-    A rehearsal calls each transaction a few times, to examine its SQL statements.
-    """
+    """Yield findings on possible races, and on transactions that could not be examined for races."""
     unexamined: dict[str, dict[str, None]] = {}
     for sighting in sightings(group, NOT_REHEARSED):
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None

@@ -93,9 +93,9 @@ LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
-"""Kinds of suspicions about races that can lose data."""
+"""Kinds of possible races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of suspicions that are too uncertain for more than a note in the report."""
+"""Kinds of possible races that are too uncertain for more than a note in the report."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements that begin a transaction without the write lock."""

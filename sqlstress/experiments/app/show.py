@@ -99,7 +99,7 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return traits (facts as text) and number of each kind of connection.
+    """Return facts (as text) and number of each kind of connection.
 
     `topic` is CONNECTION, SESSION or BEGINS.
     """
@@ -200,7 +200,7 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the distinct ways to begin in the trait `name`, a text with commas."""
+    """Return the distinct values in the fact `name` of connections, whose text has commas."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )

@@ -221,10 +221,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file. Return the guard against other databases.
+    """Prepare this process for the user's file. Return the object that refuses other databases.
 
-    The guard refuses databases outside of the trial's folder; with `allow_others`, only `original`, the
-    user's database that the trial has copied.
+    It refuses databases outside of the trial's folder; with `allow_others`, only `original`, the user's
+    database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
