@@ -41,7 +41,7 @@ LONG_OPEN_S = 0.2
 CONNECT = "@connect"
 """Name reported instead of a function if the open transaction began before the first call."""
 TASKS, CLOSED = "tasks", "closed"
-"""Traits of LEFT_OPEN: whether asyncio tasks ran the transaction; whether a close ended it."""
+"""Facts of LEFT_OPEN observations: whether asyncio tasks ran the transaction; whether a close ended it."""
 
 
 class OpenTransactions:
@@ -67,11 +67,11 @@ class OpenTransactions:
         self._closed.append((begun_s, transaction))
 
     def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
-        """Record the transactions of this thread that are open after a call of the function `call`.
+        """Record this thread's open transactions after a call of the function `call`.
 
-        Return whether any is open, or the call closed a connection in a transaction. `begun_s` is the start
-        time of the call. `returned` is whether the call raised no exception. A transaction counts for the
-        function that left it open first.
+        Return whether any is open, or the call closed a connection in one. `begun_s` is the start time of the
+        call, and `returned` whether it raised no exception. The function that left a transaction open first
+        is recorded.
         """
         is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
         for history in histories:
@@ -96,7 +96,7 @@ class OpenTransactions:
     def _leave_open(
         self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
     ) -> None:
-        """Count a call that ended while a transaction was open on the history's connection.
+        """Count a call that ended while a transaction was open. `history` is that of the connection.
 
         `by_tasks` is whether finished asyncio tasks ran the transaction's statements.
         """
@@ -119,10 +119,10 @@ class OpenTransactions:
         history.opened_by = ""
 
     def end_work(self, histories: Sequence[History]) -> None:
-        """Handle the transactions that are open at the end of the work.
+        """Record the transactions that are open at the end of the work.
 
         A transaction counts as not committed if its COMMIT failed, or if MIN_NEVER calls returned in it and
-        no later call ever committed a transaction that was left open.
+        the process never committed a transaction that was left open.
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
@@ -204,8 +204,7 @@ class RefusedWrites:
         self._refused = Counter[tuple[str, str]]()
         """Number of refused writes of the current call that came after other work of the call.
 
-        A key has the line of the refused write, and the line of an earlier committed write; "" if the
-        transaction had only read.
+        A key has the lines of the refused write and of an earlier committed write ("" if there is none).
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
         """Refused writes of the current call whose transaction had already written.
@@ -219,8 +218,8 @@ class RefusedWrites:
     def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
         """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
 
-        `committed` and `uncommitted` are the lines of earlier writes of the call: in an earlier transaction,
-        and in the refused statement's transaction; "" if there is none.
+        `committed` and `uncommitted` are lines of earlier writes of the call, in an earlier or in the current
+        transaction; "" if there is none.
         """
         sql, was_open, *_ = history.steps[-1]
         is_busy = kind.code & 0xFF == BUSY
@@ -257,7 +256,7 @@ class RefusedWrites:
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
         """Record a call that repeated its transaction after SQLite had refused a write.
 
-        A call that raised, or did not commit its last transaction, may have given up: it is not recorded.
+        A call that raised, or did not commit at the end, is not recorded: it may have given up.
         """
         refused, self._refused = self._refused, Counter[tuple[str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)

@@ -51,7 +51,7 @@ class CallCosts:
     def end(self, name: str) -> None:
         """End a call. Add its costs to the sums if it opened a connection or committed twice.
 
-        A commit is only counted when the next statement begins, which may be in the next call.
+        A commit is only counted at the next statement, perhaps in the next call.
         """
         self._calls[name] = self._calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
@@ -95,7 +95,7 @@ class Hold(NamedTuple):
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
     """Return the time in which a transaction held the write lock; None if no statement took the lock.
 
-    `steps` are the transaction's statements. `refused` has the `id()` of each step that got no lock.
+    `refused` has the `id()` of each step that got no lock.
     """
     takers = (
         number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused

@@ -52,7 +52,7 @@ def runner_id() -> int:
 
 
 def _task() -> Any:
-    if "asyncio" not in sys.modules:  # If so, there are no tasks, and the slow import is not needed.
+    if "asyncio" not in sys.modules:  # Without asyncio there are no tasks. The import is slow.
         return None
     import asyncio
 
@@ -68,7 +68,7 @@ def awaiting_task() -> Any:
     """Return the asyncio task that waits for a result of this thread; None if unknown.
 
     For example, aiosqlite runs statements in a thread, which has the future that the task awaits. The task
-    may begin to wait a little later, so the search takes up to _PATIENCE_S seconds.
+    may begin to wait a little later, so the search is repeated.
     """
     if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
         return None
@@ -94,7 +94,7 @@ def awaiting_task() -> Any:
 def is_background_thread() -> bool:
     """Return whether this thread works while the main thread, which calls the transactions, continues.
 
-    The main thread continues if it waits for no other thread, or is only starting a thread.
+    The main thread continues if it does not wait for a thread, or is only starting one.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -189,9 +189,9 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the user's innermost frame that led to `frame`, and the library frames below.
+        """Return the user's innermost frame that led to `frame` (or None), and the library frames below.
 
-        The first item is None if the stack has no user's code. Frames of sqlstress are left out.
+        Frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -203,7 +203,7 @@ class UserFrames:
     def _waiting_frame(self) -> FrameType | None:
         """Return the user's frame that probably waits for this thread; None if unknown.
 
-        This is the frame of the only waiting coroutine; else the user's innermost frame in the main thread.
+        It is in the only waiting coroutine, else in the main thread.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -223,8 +223,7 @@ class UserFrames:
     def _waiting_coroutines(self) -> list[list[FrameType]]:
         """Return the user's frames of each coroutine that may wait for this thread.
 
-        If the waiting coroutine is unknown, each coroutine of the main thread's event loop may wait. Empty if
-        the main thread runs no event loop.
+        If the waiting coroutine is unknown, all coroutines of the main thread's event loop may wait.
         """
         import asyncio
 
@@ -258,8 +257,7 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 def _is_count_read() -> bool:
     """Return whether a function on the call stack may read the row count of a statement.
 
-    Always True in an asyncio task or outside of the main thread, where the waiting functions are not on the
-    stack.
+    True in an asyncio task or another thread, where the waiting functions are not on the stack.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -270,9 +268,9 @@ def _is_count_read() -> bool:
 
 
 _counting: dict[tuple[CodeType, int], bool] = {}
-"""Results of `_function_counts`, by code and id of the module's namespace.
+"""Cached results of `_function_counts`, by code and id of the module's namespace.
 
-Without this cache, the computation would be slow for each statement of a profiled thread.
+In a profiled thread, the computation would be slow for each statement.
 """
 
 

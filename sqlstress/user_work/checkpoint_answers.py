@@ -18,7 +18,7 @@ _FETCHES = ("fetchone", "fetchmany", "fetchall", "__next__", "__iter__")
 def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
     """Fetch and return the rows of a cursor's statement, and make the cursor return them again.
 
-    Empty, and nothing is fetched, if the cursor is not sqlite3's or its class overrides the fetch methods.
+    Fetch nothing if the cursor is not sqlite3's, or its class overrides the fetch methods.
     """
     kind: Any = type(cursor)
     if not issubclass(kind, sqlite3.Cursor) or any(

@@ -78,7 +78,7 @@ class Checks:
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
         """Run the checks for use after the load, and yield those that fail. Raises CheckNotRun.
 
-        They may change the data, so there is no read transaction. `given` has the arguments of the checks, by
+        There is no read transaction, because checks may change the data. `given` has their arguments, by
         name.
         """
         self._reader = reader
@@ -232,11 +232,11 @@ A single failure is no fault: the last connection of the load locks the file exc
 """
 
 _checkers: list[Checker] = []
-"""Checker of this process, as the only item; empty before `load`."""
+"""Runner of the user's checks in this process, as the only item; empty before `load`."""
 
 
 def load(case: Case, where: Path) -> None:
-    """Create the Checker of this process for the data folder `where`, once. Raises CheckNotRun."""
+    """Import the user's checks for the data folder `where`, once per process. Raises CheckNotRun."""
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -247,7 +247,7 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Call `look` with the Checker of this process and return the result. Raises CheckNotRun."""
+    """Call `look` with this process's runner of checks and return the result. Raises CheckNotRun."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
@@ -265,8 +265,8 @@ class CheckRound(NamedTuple):
 class Checker:
     """Runner of the user's checks on a trial's data.
 
-    Each round opens and closes a connection. A connection that stays open would keep the last connection of
-    the load from removing the WAL, so that this part of SQLite would not be tested.
+    Each round opens and closes a connection. If a connection stayed open, no connection of the load could
+    ever remove the WAL, and this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:

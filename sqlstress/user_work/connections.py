@@ -104,9 +104,9 @@ def writes_temporary(connection: Any, sql: str) -> bool:
 def has_open_statement(connection: Any, is_shared: bool) -> str:
     """Return whether a connection has a statement with unfetched rows: "yes", "no", or "" if unknown.
 
-    A failed statement is closed, so it does not count. For a shared connection the result is "", because the
-    test could deadlock: Python's sqlite3 waits for the connection's mutex while it holds the GIL, and the
-    thread with the mutex may need the GIL to call a trace or function.
+    It is unknown for a shared connection, because the test could deadlock: Python's sqlite3 waits for the
+    connection's mutex while it holds the GIL, and the thread with the mutex may need the GIL to call a trace
+    or function.
     """
     if is_shared:
         return ""

@@ -155,9 +155,8 @@ def _copy_error(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFail
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
     """Create the database of a trial as `data` describes it; remove an earlier database.
 
-    `ours` are statements of sqlstress that run after the user's setup. Raises UsageError, with the position
-    in the setup file, if the setup fails, and EnvironmentFailure if the setup file changed during the
-    measurement.
+    `ours` are statements of sqlstress after the user's setup. Raises UsageError, with the position, if the
+    setup fails, and EnvironmentFailure if the setup file changed during the measurement.
     """
     place.discard()
     if data.database:

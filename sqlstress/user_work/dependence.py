@@ -42,13 +42,13 @@ def may_depend(
 ) -> bool | None:
     """Return whether a write may depend on a query; None if the source does not show it.
 
-    `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
-    UPDATE sets. `others` are further columns that the query reads, such as the key: their use does not count.
+    `by_rows`: a test for a missing row counts, as before an INSERT. `sets` are the columns that an UPDATE
+    sets. `others` are further columns of the query, such as the key, whose use does not count.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None:
-        # Another thread runs the write. If the result does not leave the query's thread, it has no way there.
+        # Another thread runs the write, so a result that does not leave its thread cannot reach the write.
         return None if _leaves_thread(query_stack, names, by_rows) else False
     if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.
@@ -206,7 +206,7 @@ class _WideFlow(Flow):
         return False
 
     def calls(self, line: int, callee: StackEntry) -> bool:
-        """Return whether a line calls the callee's function by its name."""
+        """Return whether a line calls the function of `callee` by its name."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         return any(
             isinstance(node, ast.Call)
@@ -216,7 +216,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads a property whose function is the callee. If so, follow its value."""
+        """Return whether a line reads the property of `callee`, a function. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -257,8 +257,8 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether the query's result reaches the write on `line`.
 
-        The result may be an argument of the write, or may change an object between the lines `after` and
-        `line` that an ORM then writes. Columns that the write does not set do not count.
+        The result may be an argument of the write, or change an object, from line `after` on, that an ORM
+        then writes. Columns that the write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)

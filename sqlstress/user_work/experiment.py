@@ -26,5 +26,5 @@ class UserExperiment(Experiment):
         return {"lock watch": LockWatch}
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        # The process that runs the user's checks needs this module. It is imported once, before the fork.
+        # Imported once, before the fork, for the process that runs the user's checks.
         return ("sqlstress.user_work.checks",)

@@ -72,7 +72,7 @@ from sqlstress.user_work.source import PlainObservation
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the values of PRAGMA synchronous."""
 MIN_UNCLOSED = 10
-"""Minimum number of calls that left a connection open, per file and thread, for a finding.
+"""Minimum number of calls that left a connection open, per file, thread and line, for a finding.
 
 A pool of fixed size opens its connections in few calls.
 """
@@ -108,8 +108,7 @@ class FailedStatements:
         self._looks_up = False
         """Whether to search for the user's line at each statement that begins a transaction.
 
-        The search is slow, so it starts after the first observation that needs the line. Before that, the
-        line is only known if the user's code calls the SQLite library directly.
+        The search is slow, so it starts after the first observation that needs the line.
         """
         self.used_files = set[str]()
         """Names of the databases on which statements other than PRAGMA ran."""
@@ -195,7 +194,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return the history (last statements) of a new connection. Drop histories of deleted connections."""
+        """Return an object for the last statements of a new connection. Drop those of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():
@@ -236,8 +235,7 @@ class FailedStatements:
     def caller(self, frame: FrameType) -> Caller:
         """Return the position in Python code that calls the SQLite library from `frame`.
 
-        With `_looks_up`, this is the user's line. Otherwise the user's line is searched for only when it is
-        reported, because the search takes as long as a short statement.
+        With `_looks_up`, return the user's line, whose search takes as long as a short statement.
         """
         if self._looks_up:
             return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
@@ -376,7 +374,7 @@ class FailedStatements:
     def add_split(self, transaction: Transaction) -> None:
         """Record that `executescript` committed an open transaction, as Python does before the script.
 
-        Only in the measured window: scripts at the start of a program often create tables.
+        Nothing is recorded outside of the measured window: scripts at the start often create tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -465,8 +463,8 @@ class FailedStatements:
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
     """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
 
-    Writes of temporary tables do not lock the database file, but an INSERT ... SELECT may read it. `refused`
-    has the `id()` of each statement that got no lock.
+    Their writes take no lock of the file, but an INSERT ... SELECT may read it. `refused` has the `id()` of
+    each statement that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -477,7 +475,7 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
     """Return a text on a write that scans a whole table and took SLOW_SCAN_S or longer; else "".
 
-    `steps` are the connection's earlier statements, in which the same write may have succeeded.
+    `steps` has earlier statements, in which the same write may have succeeded.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
@@ -498,7 +496,7 @@ def _scan(connection: Any, sql: str) -> str:
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     """Return the files in the order in which a transaction locks them, separated by commas.
 
-    The last of `statements` failed. Empty if the order is unknown, or there is a single file.
+    `statements` ends with the failed one. Empty if the order is unknown, or there is a single file.
     """
     files = attached_files(connection)
     if len(files) < 2:

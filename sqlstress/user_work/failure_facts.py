@@ -22,8 +22,8 @@ SQLite reports a timeout of 0 for a connection with the program's own busy handl
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
     """Return the facts of a failed statement in the form that identifies the cause.
 
-    `traits` are the facts as text. `waited_ms` is the duration of the failed statement, and `timeout_ms` the
-    busy timeout; None if unknown.
+    `traits` are the facts as text, `waited_ms` the duration of the statement, and `timeout_ms` the busy
+    timeout (or None).
     """
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}

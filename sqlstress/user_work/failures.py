@@ -38,7 +38,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """Pattern of spaces and comments before the first word of a statement.
 
-SQLite's trace reports a trigger's statement as a comment, so such a statement has no first word.
+SQLite's trace reports a trigger's statement as a comment, without a first word.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
@@ -59,7 +59,10 @@ Step = tuple[str, bool, Caller | None]
 The position is None unless the statement began a transaction.
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
-"""Statement as in `Step`, with start and end as times of `perf_counter`, in seconds."""
+"""Statement as (SQL, whether a transaction was open, calling position, start, end).
+
+Start and end are times of `perf_counter`, in seconds.
+"""
 K = TypeVar("K")
 _S = TypeVar("_S", bound=Step | TimedStep)
 
@@ -105,7 +108,7 @@ class FailureFacts(NamedTuple):
     repeated: str = ""
     """"yes" if the statement had already failed in this transaction because of a lock; else empty."""
     lock_order: str = ""
-    """Files that the transaction locked, in order, then the file with the awaited lock; comma-separated.
+    """Files that the transaction locked, in order, then the awaited file, separated by commas.
 
     Empty if the connection has a single file, or its transaction held no lock.
     """
@@ -120,10 +123,7 @@ class Occurrences:
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
         self.given_up = self.repeated = 0
-        """Numbers of calls of the user's code that met the failure and returned.
-
-        `repeated` counts calls that committed after the failure, `given_up` the others.
-        """
+        """Numbers of calls that met the failure and returned: without and with a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -135,12 +135,11 @@ class Occurrences:
     def traits(self, kind: Kind) -> dict[str, str]:
         """Return the most frequent facts of the failures as text, by name.
 
-        The result also has the median and maximum duration in ms (`waited_ms`, `longest_ms`), and the numbers
-        of calls `given_up` and `repeated_calls`.
+        With `waited_ms` and `longest_ms` (median and maximum duration), and the numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # These facts are taken from any failure that has them. While two transactions wait for each other,
-        # most others fail at their first statement, without these facts.
+        # Any failure can have these facts. While two transactions wait for each other, most failures are of
+        # other transactions at their first statement, without these facts.
         rare = {
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
@@ -164,13 +163,13 @@ class FailureCounter:
         self.window: Window | None = None
         """Measured time in which failures count; None counts all failures, as while connecting.
 
-        A statement that began in this time and failed later also counts: it may have waited for the timeout.
+        A statement that began before the end also counts: it may have waited for the timeout.
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured window.
+        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured time.
 
-        `examine` returns the facts of the failure. It is called for the first failures of each kind only.
+        `examine`, called for the first failures of a kind, returns the facts.
         """
         if not overlaps(self.window, waited_s):
             return
@@ -206,20 +205,20 @@ def count_kind(counts: Counter[K], kind: K) -> None:
 
 
 def is_within(window: Window | None) -> bool:
-    """Return whether the current time is in the measured window; True if there is no window."""
+    """Return whether the current time is in the measured time `window`; True for None."""
     return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
 
 
 def overlaps(window: Window | None, waited_s: float) -> bool:
-    """Return whether the last `waited_s` seconds overlap the measured window; True without a window."""
+    """Return whether the last `waited_s` seconds overlap the measured time `window`; True for None."""
     now_ns = perf_counter_ns()
     return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return observations of the failed statements that sqlstress ran for the user, as of an SQL script.
+    """Return observations of failed statements that sqlstress itself ran, as of a user's SQL script.
 
-    Their facts follow from the SQL and the settings, so nothing is read from connections.
+    Facts follow from the SQL and the settings, so nothing is read from connections.
     """
     return [_refusal_record(refusal, settings) for refusal in refusals]
 
@@ -315,9 +314,8 @@ def transaction_of(
 ) -> tuple[str, str, Caller | None]:
     """Return the state of a connection's last transaction, its first words, and who called for it.
 
-    `steps` are the connection's last statements; `refused` has the `id()` of each step that got no lock. The
-    state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
-    item is the position in Python code that ran the first statement.
+    The state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
+    item is a position in Python code. `refused` has the `id()` of each step that got no lock.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

@@ -120,7 +120,7 @@ def failures_of(group: Group) -> list[Failure]:
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
     """Return the failures with `facts.shared_cache` set, if a result code shows a shared cache.
 
-    Names of connections may not show it: Python and apsw can share the cache of all connections.
+    Python and apsw can share the cache of all connections, without a sign in their names.
     """
     if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
         return failures
@@ -233,7 +233,7 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 def failure_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each cause of failed statements, with its cure; the most frequent first.
 
-    A lock that was held for too long comes last, because it may follow from another cause.
+    A lock held for too long comes last, because it may follow from another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     consequences = _consequences(group)
@@ -359,10 +359,7 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the SQLite errors that follow from unclosed connections, a moved database or lost locks.
-
-    The findings on these causes name the errors.
-    """
+    """Return the SQLite errors that follow from unclosed connections, a moved database or lost locks."""
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
     return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))
 

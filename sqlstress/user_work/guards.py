@@ -55,7 +55,7 @@ class FoundGuards(NamedTuple):
     exists: bool
     """Whether a guard tests a column that the write changes."""
     on_other_columns: bool = False
-    """Whether a guard tests only columns that the write does not change."""
+    """Whether a condition tests only columns that the write does not change."""
 
 
 def guard_between(
@@ -67,9 +67,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    A guard is a condition on the query's result that decides whether the write runs. `columns` are those that
-    the write changes, `read` those that the query reads. `by_rows` is whether a test for a missing row is a
-    guard, because the query's WHERE clause tests a changed column.
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are written,
+    `read` are queried. `by_rows`: a test for a missing row is a guard, because the WHERE clause tests a
+    written column.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -198,9 +198,9 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value (ROW, _VALUE or _CHECKED) that the entry's line gets from the query; 0 if
-        it does not run the query. `names` has the columns that the write changes, and other columns of the
-        query. `argument_kinds` has the kinds of the parameters, by name.
+        `kind` is the kind of value, such as ROW, that the entry's line gets from the query, or 0. `names` has
+        the written columns, and other columns of the query. `argument_kinds` has the kinds of the parameters,
+        by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -259,7 +259,7 @@ class Flow:
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
         """Return whether any of `tests` is a condition on a column that the write changes.
 
-        Set `has_other_guard` if one tests only other columns.
+        Set `has_other_guard` for conditions on other columns only.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
@@ -279,9 +279,9 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each argument in a call of the callee, by parameter name.
+        """Return the kind, such as ROW, of each argument in a call of `callee`, by parameter name.
 
-        Known attributes of the callee's object are included, such as "self.row".
+        The names include known attributes of the object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):

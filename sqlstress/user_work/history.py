@@ -116,7 +116,7 @@ class FactCollector(Protocol):
 class History:
     """Last statements of a connection, and the state of its transaction.
 
-    A transaction is left open if it is open when a call of the user's code returns.
+    A transaction is left open if it is open when a call returns.
     """
 
     def __init__(self, recorder: FactCollector, connection: Any) -> None:
@@ -248,7 +248,7 @@ class History:
     def note_idle_end(self, statement: str, frame: FrameType) -> None:
         """Record a commit or rollback without an open transaction, after writes in autocommit mode.
 
-        A commit counts after two writes of the current call. `frame` is the frame of the caller.
+        A commit needs two writes of the current call. `frame` is the frame of the caller.
         """
         failed = {id(step) for _, step in self._failed}
         writes = []
@@ -276,8 +276,7 @@ class History:
     def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
         """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.
 
-        CPU time excludes waits for the lock. It is that of the thread since the transaction began, without
-        the time outside of statements.
+        Unlike the duration, CPU time excludes waits for the lock. Time outside of statements does not count.
         """
         refused = self.refused()
         writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]
@@ -376,7 +375,7 @@ class History:
     def refused(self) -> set[int]:
         """Return the `id()` of each of the last statements that failed, perhaps without a lock.
 
-        Violations of a constraint are left out, because the statement had the lock.
+        Statements that violated a constraint had the lock, so they are left out.
         """
         return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
 

@@ -34,11 +34,11 @@ def call_soon(call: Callable[[], None]) -> None:
     """Call a function at this thread's next profile event: when a function is called or returns."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
-        return  # A profiler written in C is active. It could not be restored.
+        return  # An active profiler written in C could not be restored.
 
     def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
         _set_profile(previous)
-        with suppress(sqlite3.Error):  # The connection was closed, or is busy. It stays untraced.
+        with suppress(sqlite3.Error):  # A closed or busy connection stays untraced.
             call()
 
     _set_profile(profile)
@@ -59,8 +59,8 @@ _TRIES = 1000
 class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
 
-    It ends the trace of a connection before a second thread's call reaches SQLite. The profile function slows
-    down every Python call, so it is not used in a measurement.
+    It ends the trace of a connection before a second thread's call reaches SQLite. It slows down every Python
+    call, so it is not used in a measurement.
     """
 
     def __init__(self) -> None:
@@ -113,8 +113,8 @@ class Listener:
     """Reporter of a connection's statements before they run, until the callback `begins` returns False.
 
     A listener also ends when several running threads may use the connection, because they could deadlock:
-    SQLite calls the trace while it holds the connection's mutex, and the trace waits for the GIL. Another
-    thread with the GIL may wait for the mutex, as sqlite3 does when it binds a value.
+    SQLite calls the trace, which needs the GIL, while it holds the connection's mutex. Another thread with
+    the GIL may wait for the mutex, as sqlite3 does when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
@@ -130,9 +130,9 @@ class Listener:
     ) -> None:
         """Start the trace, unless other running threads may already use the connection.
 
-        `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
-        because of other threads. If `uses` observes their calls, the trace ends when threads use the
-        connection at the same time; without `uses`, when they might.
+        `begins` gets each statement, and returns False to end the trace. `ends` is called if other threads
+        end it: with `uses`, an observer of calls, when they use the connection at the same time; without,
+        when they might.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -245,7 +245,7 @@ class Listener:
     def _on_thread_start(cls, at_once: bool) -> None:
         """End the listeners whose connection a starting thread may use.
 
-        `at_once` is whether the thread may run at the same time as others. If not, no listener ends.
+        If the thread cannot run at the same time as others (`at_once` is False), no listener ends.
         """
         for listener in [*cls._open]:
             listener._check_sharing()

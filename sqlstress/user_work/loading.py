@@ -112,8 +112,7 @@ def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[s
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
     """Return a `pulse` that also raises `overdue` after `seconds`.
 
-    A pulse is called often during a wait, and ends the wait by an exception. Its caller can then kill a slow
-    process.
+    A pulse is called often during a wait, and raises to end the wait.
     """
     deadline = time.monotonic() + seconds
 
@@ -194,10 +193,10 @@ def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[
 def check(function: F) -> F:
     """Mark a function that checks the data before, during and after the load, and raises if it is wrong.
 
-    Its argument is a function that takes SQL and parameters and returns rows, all from the same snapshot.
-    With a parameter `notes`, the check also gets the notes, one list per process; with a parameter
-    `database`, the path of the database. With either, it runs only after all processes have ended, so that it
-    may open the database with your own library.
+    Its argument is a function that takes SQL and parameters and returns rows, all from one snapshot. With a
+    parameter `notes`, the check also gets the notes, one list per process; with `database`, the path of the
+    database. Such a check runs only after all processes have ended, so that it may open the database with
+    your own library.
     """
     return _mark(function, FunctionRole(CHECK))
 

@@ -41,7 +41,7 @@ class LockWatch:
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples until the window closes or the workers end. Return an empty list (no latencies)."""
+        """Take samples in the measured time `window`, until the workers end. Return an empty list."""
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:

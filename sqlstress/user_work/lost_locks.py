@@ -44,7 +44,7 @@ _SHELLS = {"bash", "cmd.exe", "sh"}
 def touch_kind(program: str, are_database: Sequence[bool]) -> str:
     """Return COPIED or MOVED if a program copies, moves, replaces or deletes the database file; else "".
 
-    `are_database` has an item per argument: whether it names the database file.
+    `are_database` has, for each argument, whether it names the database file.
     """
     if program not in COPIERS | MOVERS or not any(are_database):
         return ""

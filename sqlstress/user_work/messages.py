@@ -32,7 +32,7 @@ _ERROR_LINES = tuple(
 def error_line(text: str) -> str:
     """Return the line with the error in a program's output, else its first line; "" for no output.
 
-    The formats of many languages are known. The result has at most MAX_CHARS characters.
+    The formats of many languages are known.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]

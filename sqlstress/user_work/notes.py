@@ -128,13 +128,13 @@ class Notebook:
 
 
 _notebooks: list[Notebook] = []
-"""Notebook of this process, as the only item; empty if notes are not recorded."""
+"""Writer of this process's notes, as the only item; empty if notes are not recorded."""
 
 
 def take(where: Path, process: int, processes: int) -> Notebook:
-    """Start recording the notes of this process, and return its Notebook.
+    """Start recording the notes of this process, and return their writer.
 
-    `process` is 0 for setup, else the worker's number from 1. `processes` is the number of workers.
+    `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
     """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]
@@ -183,8 +183,8 @@ EXAMPLES = 3
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
     """Check that each item that was put was taken exactly once, and no other item. Raises AssertionError.
 
-    Add the items that are left to the taken items: `exactly_once(notes.of("put"), notes.of("taken") + left)`.
-    Give each item a unique value: of equal items, it is unknown which was taken.
+    Add items that are left: `exactly_once(notes.of("put"), notes.of("taken") + left)`. Give each item a
+    unique value: of equal items, it is unknown which was taken.
     """
     put_counts, taken_counts = _count(put), _count(taken)
     surplus = taken_counts - put_counts

@@ -166,7 +166,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict of experiments with a rehearsal; --strict of studies is different."""
+    """Return the option --strict for exit code 3 after possible races; --strict of studies is different."""
     return option(
         switch,
         False,

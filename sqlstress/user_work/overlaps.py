@@ -106,7 +106,7 @@ class OverlapWatch:
         self._first: _Use | None = None
         """Statement that began the current transaction; None if unknown."""
         self._open: list[_Overlap] = []
-        """Overlaps in the current transaction, and earlier uncertain ones."""
+        """Overlaps in the current transaction, and earlier overlaps that are not certain yet."""
 
     def note(self, frame: FrameType, sql: object, *, in_transaction: bool) -> None:
         """Handle a statement that this thread is about to run. `frame` is a frame of the library."""
@@ -130,7 +130,7 @@ class OverlapWatch:
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
         """Return whether a statement may begin a transaction or belong to an overlap.
 
-        This saves the search for running functions, which takes twice as long as a short query.
+        If not, no search for running functions is needed, which takes twice as long as a short query.
         """
         if self._open:
             return True

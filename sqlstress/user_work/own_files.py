@@ -31,10 +31,7 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Guard against connections of this process to databases other than the trial's.
-
-    It is permanent, like audit hooks.
-    """
+    """Check, until the process ends, that connections are to the trial's databases only."""
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
         """Allow databases in `folder` (None means any folder), except for `original`.

@@ -161,7 +161,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case for the rehearsal. Subclasses may return another case."""
+        """Return the case for the calls after the load that are traced to find races; for subclasses."""
         return self.case
 
     @property
@@ -173,7 +173,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the possible races that the rehearsal found; it runs once per case, for all trials."""
+        """Return the possible races in calls of the transactions after the load; computed once per case."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -266,7 +266,7 @@ class CheckRunner:
     def look(self, window: Window, pulse: Pulse) -> None:
         """Start a round of checks if it is due, or record the result of a finished round.
 
-        Call it often while the workers run. `window` has the start and end of the measured time.
+        Call it often during the load. `window` is the measured time.
         """
         if self._started_s is not None and self._process.has_answered():
             self.finish(pulse)

@@ -11,8 +11,8 @@ statements that race if another process writes in between. The kinds are:
   transaction writes both tables.
 - STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
   transaction.
-- FROM_MEMORY: each call writes the next number of a counter that it keeps in a variable, without a query. So
-  it misses the writes of other processes.
+- FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
+  program misses the writes of other processes.
 - NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
@@ -44,7 +44,7 @@ from sqlstress.user_work.traced_statements import DELETE, UPDATE, Table, TracedS
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls for a suspicion from repeated calls."""
+"""Minimum number of calls of a transaction for a finding from repeated calls."""
 MAX_STEP = 1000
 """Maximum step of a counter between two successive writes."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
@@ -198,8 +198,7 @@ def _decides(
 def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
     """Return the pairs (source, copy) of tables, such as a table and its cache.
 
-    A table is a copy if a transaction writes the source and deletes from the copy, whose rows are then out of
-    date.
+    A table is a copy if a transaction writes the source and deletes rows of the copy as out of date.
     """
     pairs = set()
     for call in calls:

@@ -40,8 +40,8 @@ Versions 3 and 5 are hashes of a name, so that two processes may make the same.
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether the transaction of a write has read the written table before.
 
-    `earlier` has the call's statements before the write. For an UPDATE, a column that it sets must have been
-    read: a read of other columns only shows that the row exists.
+    `earlier` has the call's statements before the write. An UPDATE needs a read of a column that it sets: a
+    read of others only shows that the row exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
@@ -79,7 +79,7 @@ def renews_token(call: Sequence[TracedStatement], query_index: int, write_index:
 
 
 def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
-    """Return whether the call itself has added or claimed each row that a write changes.
+    """Return whether the call itself has added or reserved (claimed) each row that a write changes.
 
     `earlier` has the call's statements before the write.
     """
@@ -134,7 +134,7 @@ def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each write that succeeds in only one process (a claim), with the wanted key of its row."""
+    """Yield each write that succeeds in only one process (a claim), and the key of its row in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -149,8 +149,8 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that a statement wrote a row, and did not skip the write.
 
-    The call knows it from the row count or `changes()`, from a later query of the table, or from a query in
-    the same transaction. `index` is the statement's index in the call.
+    It may know from the row count, `changes()`, a later query of the table, or a query in the transaction.
+    `index` is the statement's index in the call.
     """
     if not write.unseen or is_new(write):
         return True
@@ -183,7 +183,7 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 
 
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
-    """Return the locks held from a query to a write: claimed rows, and locked files.
+    """Return the locks held from a query to a write: reserved (claimed) rows, and locked files.
 
     A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
     after the write.

@@ -80,7 +80,7 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of a sqlite3 cursor's class that records statements in its connection's history."""
+    """Return a subclass of a sqlite3 cursor's class that records its statements and failures."""
     return _recorded_cursor(base, STATEMENTS)
 
 
@@ -107,7 +107,7 @@ def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None 
 def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
     """Return a method `execute` for sqlite3 connections that records statements and failures.
 
-    It saves 0.2 µs for each statement, compared with the result of `_recorded`.
+    It is 0.2 µs faster per statement than the result of `_recorded`.
     """
     new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
 
@@ -139,8 +139,8 @@ def _recorded(
 ) -> Callable[..., Any]:
     """Return a method that runs a statement by `call`, and records the statement and its failure.
 
-    With `new_cursor`, which makes the cursor, the method is for connections; otherwise for cursors.
-    `fixed_history` is where it records; None means the history of the connection.
+    With `new_cursor`, the method is for connections, else for cursors. `fixed_history` is where it records;
+    None means the history of the connection.
     """
 
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
@@ -173,14 +173,14 @@ def _recorded(
 
 def _commits_first(connection: Any) -> bool:
     """Return whether `executescript` would first commit an open transaction of the connection."""
-    # The attribute is new in Python 3.12. It is -1 unless the user's code sets `autocommit`.
+    # The attribute, new in Python 3.12, is -1 unless the user's code sets `autocommit`.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 
 
 def runs_statement(history: History) -> bool:
-    """Return whether another thread is running a statement of the history's connection."""
+    """Return whether another thread is running a statement of the connection with this history."""
     frame = None if history.thread == get_ident() else sys._current_frames().get(history.thread)
-    # If so, the thread is in a method of this module, whose variable `history` shows the connection.
+    # Such a thread is in a method of this module, whose variable `history` shows the connection.
     return (
         frame is not None
         and frame.f_code.co_filename == __file__

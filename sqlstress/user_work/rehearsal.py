@@ -94,9 +94,9 @@ def rehearse(
 ) -> tuple[Sighting, ...]:
     """Return the possible races that a rehearsal of the case shows, and transactions not examined.
 
-    `where` is the data folder, whose database no process may have open. `before` has its files from before
-    the load, if kept. `medians_s` has the median durations of the transactions in the load, in seconds. Empty
-    if the target is not SQLite.
+    `where` is the data folder, whose database no process may have open. `before` has its files before the
+    load, if kept. `medians_s` has each transaction's median duration in the load. Empty if the target is not
+    SQLite.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -221,7 +221,7 @@ class Rehearsal:
     def _next(self, took_s: float) -> str | None:
         """Return the next transaction to call, quick ones first; None if all were called often enough.
 
-        If `took_s`, the seconds since the first call, exceeds CALLS_S, fewer calls are enough.
+        `took_s` is the time since the first call; after CALLS_S, fewer calls are enough.
         """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
@@ -301,8 +301,8 @@ def sightings(
 ) -> tuple[Sighting, ...]:
     """Return each possible race of two statements once, with the number of calls that show it.
 
-    `traced` has the statements of each call, by transaction. A race is left out if each call holds the same
-    lock around both statements, or if only this process writes the rows (`own_rows`).
+    `traced` has the statements of each call, by transaction. Not a race: each call holds the same lock around
+    both statements, or only this process writes the rows (`own_rows`).
     """
     all_calls = [call for calls in traced.values() for call in calls]
     columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)

@@ -89,8 +89,7 @@ def checked_legend(group: Group) -> Iterator[str]:
 def proved(group: Group) -> str:
     """Return a phrase on the checks that the group's correct runs passed.
 
-    It names a database product, such as SQLite, only if the product's own consistency check succeeded in all
-    correct runs.
+    It names a database product only if the product's own consistency check succeeded in all these runs.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {reported(run.case.driver).product for run in right if not run.verdict.is_sound}
@@ -127,7 +126,7 @@ def _single_latency(row: case_table.Row) -> Latency | None:
 def _answers(name: str) -> case_table.Cell:
     """Return the function of a column with the number of an SQLite error per second.
 
-    `name` is the field of a trial with the count, such as "busy". A cell is None without any error.
+    `name` is the field of a trial with the count, such as "busy".
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -295,8 +294,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     """Return a remedy for the longest wait in `cases`; None if the cause is unknown.
 
-    The remedy is a higher CPU quota if a quota stopped the processes; shorter transactions if a program held
-    the write lock for at least half of the wait.
+    A higher CPU quota if a quota stopped the processes; shorter transactions if a program held the write lock
+    for at least half of the wait.
     """
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
@@ -449,10 +448,7 @@ MAX_SUSPICIONS = 3
 
 
 def suspicion_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on possible races, and on transactions that the rehearsal did not examine.
-
-    A rehearsal calls each transaction a few times, to examine its SQL statements.
-    """
+    """Yield findings on possible races, and on transactions that could not be examined for races."""
     unexamined: dict[str, dict[str, None]] = {}
     for sighting in sightings(group, NOT_REHEARSED):
         unexamined.setdefault(sighting.what, {})[sighting.traits.get("transaction", "")] = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_KINDS = 20
 """Maximum number of kinds of observations or failures that are counted separately."""
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation sent by a worker: topic, what, count, example and traits of a Sighting."""
+"""Observation sent by a worker: topic, subject, count, example, and further facts by name."""
 K = TypeVar("K")
 
 
@@ -45,9 +45,9 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the window (the measured time).
+    """Durations of failed operations that ended in the measured time.
 
-    A worker runs operations in chunks. Their start and end times (stamps) are known at the end of the chunk.
+    Start and end times (stamps) are only known at the end of a chunk of operations.
     """
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class FailureTimes:
         self._pending: list[tuple[int, str, str]] = []
 
     def add(self, index: int, kind: str, error: str) -> None:
-        """Store a failed operation, by its index in the current chunk, until its times are known."""
+        """Store a failed operation, by index in the current batch (chunk), until its times are known."""
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the failed operations from the chunk's start and end times."""
+        """Record the durations of the stored operations from the start and end times in `stamps`."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -82,8 +82,8 @@ class FailureTimes:
 class UserSource:
     """Base class of a worker's operations, which are drawn at random by weight.
 
-    A subclass sets `calls` and implements `was_busy`. An operation fails if its exception means that a lock
-    was not released in time. Any other exception ends the worker.
+    A subclass sets `calls` and implements `was_busy`. Any exception other than an unavailable lock ends the
+    worker.
     """
 
     acknowledges = False
@@ -102,7 +102,7 @@ class UserSource:
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Return an argument for each operation of a chunk, outside of the measured time.
+        """Return an argument for each operation of a batch, outside of the measured time.
 
         `picks` has the index of each operation's kind.
         """
@@ -138,11 +138,11 @@ class UserSource:
         return ""
 
     def hear(self, window: Window) -> None:
-        """Set the window, the measured time."""
+        """Set the measured time."""
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed operations in a finished chunk.
+        """Record the durations of failed operations in a finished batch.
 
         `done` and `results` are not used: sqlstress does not know which data the user's code wrote.
         """

@@ -93,9 +93,9 @@ LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
-"""Kinds of suspicions about races that can lose data."""
+"""Kinds of possible races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
-"""Kinds of suspicions that are too uncertain for more than a note in the report."""
+"""Kinds of possible races that are too uncertain for more than a note in the report."""
 
 BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
 """Pattern of statements that begin a transaction without the write lock."""
@@ -257,8 +257,8 @@ def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
     """Yield suspicions about conditions before writes such as `SET n = n - 1`.
 
-    A query outside of the write's transaction has read the column. The write loses no update, but a condition
-    in between, such as `if n > 0`, may have used an old value.
+    The write loses no update, but a condition such as `if n > 0` may have used an old value, read outside of
+    the write's transaction.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -325,14 +325,14 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
     """Return whether a safe write, between a query and a later write, used the query's result.
 
-    If so, the later write is no race: the safe write has noticed any change since the query.
+    If so, the later write is no race: the safe write has noticed any change.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # Query and safe write were in one transaction. It is over, so the row may have changed since.
+        # Query and safe write share a transaction, which is over, so the row may have changed since.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
@@ -358,7 +358,7 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
         # process has made from the same data, as in a cache.
         return query.found is True and _may_take_from(write, columns)
-    # The first key is the primary key. It cannot refuse a row if SQLite assigns the rowid.
+    # The first key, the primary key, cannot refuse a row if SQLite assigns the rowid.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has

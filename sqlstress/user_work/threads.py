@@ -92,8 +92,8 @@ def _is_ours(frame: FrameType) -> bool:
 def on_thread_start(notify: Callable[[bool], None]) -> None:
     """Call `notify` before each start of a thread, and before an executor gets a task.
 
-    Its argument is whether two threads may run at the same time. Python 3.11 has no audit event for the start
-    of a thread, so methods of the standard library are replaced.
+    Its argument is whether two threads may run at the same time. Methods of the standard library are
+    replaced, because Python 3.11 has no audit event for this.
     """
     _patch_thread_start(notify)
     _patch_executors(notify)
@@ -153,8 +153,7 @@ def waits_for_threads(frame: FrameType | None) -> bool:
 def waiting_functions(frame: FrameType | None) -> list[str]:
     """Return the names of the functions in which a thread waits for others, innermost first.
 
-    `frame` is the thread's innermost frame. Empty if the thread does not wait. STARTING_FUNCTIONS, which do
-    not wait, are included.
+    `frame` is the thread's innermost frame. STARTING_FUNCTIONS, which do not wait, are included.
     """
     names = []
     while frame and (_is_waiting_code(frame) or frame.f_code in WRAPPER_CODES):

@@ -56,7 +56,7 @@ class WrittenTable:
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
         """Return (whether all rows already have the value, the value) for each column that an UPDATE sets.
 
-        If the rows get different values, the smallest is returned. Empty if the statement is not understood.
+        Of different values, the smallest is returned. Empty if the statement is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -100,7 +100,7 @@ class WrittenTable:
     def checked(self) -> frozenset[str]:
         """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
-        Among them are the columns whose values can be refused.
+        They include the columns whose values can be refused.
         """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(

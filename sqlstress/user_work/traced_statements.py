@@ -29,8 +29,8 @@ class Write(NamedTuple):
     sets: frozenset[str] = frozenset()
     """Columns that the statement sets; empty for a plain INSERT.
 
-    If SQLite computes any value of the statement, columns with the current time are left out: programs do not
-    compute such a time from earlier reads.
+    If SQLite computes any value, columns with the current time are left out: programs do not compute such a
+    time from earlier reads.
     """
     computed: frozenset[str] = frozenset()
     """Columns whose new values SQLite computes from columns of the table, as in `SET n = n + 1`."""
@@ -122,7 +122,6 @@ class TracedStatement(NamedTuple):
     def shares_snapshot(self, other: TracedStatement) -> bool:
         """Return whether two statements read the same snapshot of the database.
 
-        If so, no other process can write unnoticed in between: the lock prevents the write, or SQLite refuses
-        the later statement.
+        If so, no other process can write unnoticed in between.
         """
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)

@@ -58,7 +58,7 @@ MAX_STATEMENTS = 200
 Events = list[tuple[Any, ...]]
 """Events of an authorizer: (action, table, column, database, trigger or view).
 
-The action is a code such as SQLITE_READ. The last item is None for an access by the statement itself.
+The action is a code such as SQLITE_READ. The last item is None if the statement itself makes the access.
 """
 
 _ROWID = ("rowid", "oid", "_rowid_")
@@ -81,7 +81,7 @@ _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
 
 class Tracer:
-    """Tracer of the connections that this process opens after `start`."""
+    """Recorder of the SQL statements on connections that are opened after `start`."""
 
     def __init__(self) -> None:
         self.call: list[TracedStatement] = []
@@ -117,7 +117,7 @@ class Tracer:
         self.draws.texts.clear()
 
     def find_lines_in(self, folder: Path) -> None:
-        """Record the line of each later statement in the user's code below `folder`."""
+        """Record also the line of each later statement in the user's code below `folder`."""
         self._frames = UserFrames(folder)
 
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
@@ -198,7 +198,7 @@ class FileLocks:
                 self._held[descriptor] = (*self._file(descriptor), self._lock_count)
 
     def held_locks(self) -> frozenset[tuple[int, int, int]]:
-        """Return the locks that this process holds now, without those of closed files."""
+        """Return the file locks that this process holds now, without locks of closed files."""
         locks = set()
         for descriptor, lock in [*self._held.items()]:
             with suppress(OSError):
@@ -310,8 +310,8 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        A task after an ended task in one transaction counts as the same runner, because asyncio.wait_for
-        makes a new task for each statement.
+        Successive tasks in one transaction count as one runner: asyncio.wait_for makes a task for each
+        statement.
         """
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())

@@ -182,7 +182,7 @@ def _query_of_all_rows(
 ) -> TracedStatement | None:
     """Return a query for the rows that a DELETE removes or an UPDATE marks; None without a fault.
 
-    The query has the same WHERE clause, is outside of the write's transaction, and its rows are used.
+    The query has the same WHERE clause, but is outside of the write's transaction.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -220,7 +220,7 @@ def _uses_rows(query: TracedStatement, earlier: Statements) -> bool:
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
     """Return a query for a table's last row, after an INSERT has committed; None if there is none.
 
-    A later write must use the result, as if the last row were the inserted row.
+    A later write uses the result as if it were the inserted row.
     """
     if is_new(write):
         return None
@@ -334,7 +334,7 @@ def _is_later(value: str, limit: str) -> bool:
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
     """Return whether a later write's transaction compares a column set by the claim, such as the owner.
 
-    If so, it notices when the claim no longer holds.
+    If so, the transaction notices when the claim no longer holds.
     """
     assert claim.write
     columns = claim.write.sets - claim.write.computed

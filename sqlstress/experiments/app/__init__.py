@@ -9,9 +9,9 @@ constants of this module are topics, and values of traits.
 """
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
-"""Values of the trait "watched": the statements of a connection that were examined."""
+"""Values of the fact "watched": the statements of a connection that were examined."""
 SINGLE_STATEMENT = "each statement alone"
-"""Value of the trait "writes_begin" for writes outside of BEGIN and COMMIT (autocommit)."""
+"""Value of the fact "writes_begin" for writes outside of BEGIN and COMMIT (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
 """Topics: connections to SQLite files; exceptions of transactions; unexamined connections.
 
@@ -36,13 +36,13 @@ SCHEMA_CHECK = "check of the schema"
 Reported if a process failed to open the database because another had made the same schema change.
 """
 HERE = "this"
-"""Value for the trial's database, in the trait "database" and in the topic USED_FILE."""
+"""Name of the trial's database in observations on connections."""
 INSIDE = "inside: "
-"""Prefix of the trait "database" for another database in the trial's folder."""
+"""Prefix of the name of another database in the trial's folder, in observations on connections."""
 DECLARED = "off, declared"
-"""Value of the trait "foreign_keys": off, although tables declare foreign keys."""
+"""Value of the fact "foreign_keys": off, although tables declare foreign keys."""
 
 
 def is_trial_database(database: str) -> bool:
-    """Return whether a value of the trait "database" means a database in the trial's folder."""
+    """Return whether `database`, from an observation, is in the trial's folder."""
     return database == HERE or database.startswith(INSIDE)

@@ -99,7 +99,7 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return traits (facts as text) and number of each kind of connection.
+    """Return facts (as text) and number of each kind of connection.
 
     `topic` is CONNECTION, SESSION or BEGINS.
     """
@@ -200,7 +200,7 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the distinct ways to begin in the trait `name`, a text with commas."""
+    """Return the distinct values in the fact `name` of connections, whose text has commas."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
@@ -417,8 +417,8 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    This includes the first statement of a connection, which may be slow itself. So the time is limited to
-    OPENING_EXCESS times that after the load.
+    This includes first statements, which may be slow themselves. So it is limited to OPENING_EXCESS times the
+    opening time after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0

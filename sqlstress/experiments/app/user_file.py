@@ -179,9 +179,9 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
     """Call the user's @setup or @connect in a child process and return the declared roles.
 
-    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes of the database do not
-    count as changes during the load. Each call has a new process, because an ORM may refuse to be bound to a
-    database twice. Raises UsageError.
+    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes do not count as
+    changes during the load. Each call has a new process, because an ORM may refuse to be bound to a database
+    twice. Raises UsageError.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -221,10 +221,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file. Return the guard against other databases.
+    """Prepare this process for the user's file. Return the object that refuses other databases.
 
-    The guard refuses databases outside of the trial's folder; with `allow_others`, only `original`, the
-    user's database that the trial has copied.
+    It refuses databases outside of the trial's folder; with `allow_others`, only `original`, the user's
+    database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -238,8 +238,8 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
 def unfinished_threads() -> list[str]:
     """Wait up to MAX_ENDING_S for the user's threads. Return the names of threads that still run.
 
-    If there are any, a new daemon thread ends this process with the main thread. Daemon threads of the user
-    do not count, because they do not keep this process from ending.
+    If there are any, a new thread ends this process with the main thread. Daemon threads do not count,
+    because they do not keep a process from ending.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():

@@ -283,7 +283,7 @@ def _file_of(connection: sqlite3.Connection) -> str:
 
 
 def database_name(name: str, file: str) -> str:
-    """Return the trait "database": HERE for `file`, ":memory:", INSIDE and a name, or another path."""
+    """Return HERE for the database `file`, ":memory:", INSIDE and a relative path, or another path."""
     if not name:
         return ":memory:"
     with suppress(OSError):  # The file does not exist.

@@ -277,8 +277,7 @@ _Mark = tuple[int, int, int]
 class FileSnapshot:
     """Copy of the files that the user's setup left, to restore them before the load.
 
-    Before the load, several processes open the database. Each may recover, remove or create a WAL, so that
-    workers would start with other files.
+    Processes that open the database before the load may recover, remove or create a WAL.
     """
 
     def __init__(self, where: Path) -> None:

@@ -198,7 +198,7 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed calls after each chunk of calls.
+        """Record the durations of failed calls after each batch of calls.
 
         Raises EnvironmentFailure if a note was not stored, because the checks would miss it, or if the user's
         code tried to open another database.
@@ -296,9 +296,9 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Import the user's file and call its @connect, for a rehearsal on the database `place`.
+    """Import the user's file, call its @connect, and return a function for each transaction.
 
-    Return a function without parameters for each transaction, by name.
+    The functions, without parameters, are called on the database `place` to find races.
     """
     from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 

@@ -36,13 +36,13 @@ SQL = {
     DELETE: "DELETE FROM t1",
     COMMIT: "COMMIT",
 }
-"""SQL of each kind of step, without the checkpoint."""
+"""SQL of each kind of statement, without the checkpoint."""
 
 
 def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
     """Yield the statements of a cycle, by its number from 1.
 
-    `salt` differs between trials. It is part of each row's value, so that values are unique.
+    `salt` differs between trials, and makes the values of rows unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
@@ -74,13 +74,13 @@ class CyclesSource(StepSource):
         has_wal = case.settings.journal_mode == "wal"
         self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()
-        """Time by kind of step in the current cycle, in ns."""
+        """Time by kind of statement in the current cycle, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
         self._cycles = self._cycle_by_cycle(calls, salt)
 
     def _cycle_by_cycle(self, calls: dict[str, Operation], salt: int) -> Iterator[None]:
-        """Set the next steps to run: those of each cycle, then the closing checkpoint."""
+        """Set the statements to run next: those of each cycle, then the closing checkpoint."""
         for cycle in range(1, self._cycling.cycles + 1):
             self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
             yield

@@ -187,8 +187,7 @@ class MethodsExperiment(_Experiment):
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
         """Return the reason to skip a case or its next trials, or None. `runs` has the results so far.
 
-        The reason is a time-out or a limit of SQLite at a smaller scale of the method, or a time-out at this
-        scale.
+        The method timed out or met a limit of SQLite at a smaller scale, or timed out at this scale.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale

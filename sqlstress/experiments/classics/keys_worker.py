@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 USERS = "SELECT id FROM users ORDER BY rowid"
 ITEMS = "SELECT id FROM items ORDER BY rowid"
 PICKS = "picks"
-"""Kind of all steps: a transaction that inserts the picks of a user."""
+"""Kind of all operations: a transaction that inserts a user's rows."""
 
 
 class KeysSource(StepSource):
-    """Source of transactions, each with a user's picks; with the driver `dry`, it only makes the rows."""
+    """Source of transactions, each for a user's rows; with the driver `dry`, it only makes the rows."""
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -49,7 +49,7 @@ class KeysSource(StepSource):
         super().__init__(shared[0], worker, client, {PICKS: insert}, steps_of(case, worker))
 
     def params(self, step: Step) -> list[Row]:
-        """Return the integer id, the id of the user and the id of the item of each pick."""
+        """Return (integer id, id of the user, id of the item) for each row to insert."""
         first = first_number(self._spec, step.rows[0][0])
         return [
             (number, self._users[user], self._items[item])
@@ -70,7 +70,7 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
 def insertion(
     picks: Picks, connection: Connection, rows: Callable[[Sequence[Row]], Iterable[Row]]
 ) -> Operation:
-    """Return an operation that inserts a user's picks in one transaction."""
+    """Return an operation that inserts a user's rows in one transaction."""
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
     insert = insert_statement(picks)
 
@@ -83,7 +83,7 @@ def insertion(
 
 
 def insert_statement(picks: Picks) -> str:
-    """Return the SQL that inserts a pick."""
+    """Return the SQL that inserts a row for a user and an item."""
     columns, places = ("id, user, item", "?, ?, ?") if picks.own_id else ("user, item", "?, ?")
     return f"INSERT INTO picks ({columns}) VALUES ({places})"
 
@@ -99,7 +99,7 @@ def steps_of(case: Case, worker: int) -> Iterator[Step]:
 
 
 def users_of(case: Case, worker: int) -> range:
-    """Return the numbers of the users whose picks a worker inserts."""
+    """Return the numbers of the users whose rows a worker inserts."""
     return range(worker - 1, case.spec.users, case.concurrency)
 
 
@@ -112,7 +112,7 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's picks. Users have separate ranges of ids, not a counter."""
+    """Return the first integer id of a user's rows. Users have separate ranges of ids, not a counter."""
     return user * picks.most_picks + 1
 
 
@@ -124,7 +124,7 @@ Make = Callable[[], bytes]
 Clock = Callable[[], int]
 """Function that returns the time since 1970, in ns."""
 Randomness = Callable[[int], bytes]
-"""Function that returns a number of random bytes."""
+"""Function from a number to as many random bytes."""
 
 SIZE = 16
 """Size of an id other than an integer, in bytes."""

@@ -74,7 +74,7 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of rows in a step of the method 1b1, unless each row is a transaction."""
+"""Number of rows per operation of the method 1b1, unless each row is a transaction."""
 
 
 def rows_of(case: Case) -> list[Row]:
@@ -102,7 +102,7 @@ def steps_of(case: Case) -> Iterator[Step]:
 
 
 class MethodsSource(StepSource):
-    """Source of the steps of a case. A limit of SQLite ends the steps."""
+    """Source of a case's operations, until a limit of SQLite is met."""
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]

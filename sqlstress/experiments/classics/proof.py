@@ -45,9 +45,9 @@ def check_rows(
 def _objections(
     table: Sequence[Any], tables: Tables, stored: set[Any], described: Callable[[Any], str]
 ) -> list[str]:
-    """Return a text for each row that differs between the stored rows and `table`, a possible result.
+    """Return a text for each row in which the stored rows differ from `table`, a list of expected rows.
 
-    Such rows are those of `table` that are not stored, and stored rows that only other possible results have.
+    `tables` has all lists that are possible. Rows in none of them are not reported here.
     """
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)

@@ -164,7 +164,7 @@ LISTED: Mapping[str, Callable[[int], tuple[Any, ...]]] = {
 }
 """Functions by table, from the number of a user or item to the row without the id."""
 HAVE_CREATED_AT = ("no-key", "pair-rowid")
-"""Schemas in which a pick has the column created_at."""
+"""Schemas in which the table picks has the column created_at."""
 
 
 def definitions(picks: Picks) -> Iterator[str]:
@@ -194,7 +194,7 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that a pick's columns, except for the inserted ones, have their defaults.
+    """Return the SQL condition that columns of `picks`, except for the inserted ones, have their defaults.
 
     `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
     changed in between.
@@ -213,7 +213,10 @@ CLOCK_TOLERANCE_S = 1.0
 
 
 class KeysWork(ClassicWork):
-    """Work of keys: a database of users, items and picks, which must have each acknowledged pick once."""
+    """Work of keys: a database of users, items and picks (rows that link a user with an item).
+
+    Each acknowledged pick must be there once.
+    """
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -244,7 +247,7 @@ class KeysWork(ClassicWork):
         return keys_worker.steps_of(self.case, worker)
 
     def checks(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterator[Check]:
-        """Yield the checks of the file, of each table, and of the ids of picks."""
+        """Yield the checks of the file, of each table, and of the ids of the table picks."""
         tables = [self.tables(outcome, pulse) for outcome in outcomes]
         ids: dict[Any, Any] = {}
         yield from self.sound(pulse)
