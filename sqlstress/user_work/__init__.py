@@ -52,12 +52,12 @@ IN_MEMORY = "in memory"
 LOST_LOCKS = "lost locks"
 """Report topic: causes and signs that a process lost SQLite's locks on an open database."""
 CLOSED, DELETED = "closed", "deleted"
-"""Kinds of LOST_LOCKS.
+"""Causes for the loss of SQLite's locks on an open database.
 
 CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
 """
 COPIED, MOVED = "copied by a program", "moved or deleted"
-"""Kinds of LOST_LOCKS.
+"""Causes for the loss of SQLite's locks on an open database.
 
 COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
 """
@@ -67,7 +67,7 @@ MOVED_CODES = *DAMAGE_CODES, READONLY
 """SQLite errors of a database that was moved, replaced or deleted while open."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
 NO_LOCKS = "no locks"
-"""Kinds of LOST_LOCKS, for a process with two SQLite libraries or without locks.
+"""Causes and signs of lost SQLite locks, in a process with two SQLite libraries or without locks.
 
 LIBRARIES: two libraries used the database. LOADED: two libraries were loaded, and the database was open
 twice. LOCKLESS: the database was open, but without any of SQLite's locks. NO_LOCKS: the process wrote without

@@ -53,7 +53,7 @@ class FoundGuards(NamedTuple):
     """Guards (conditions) between a query and a write, as far as the source shows them."""
 
     exists: bool
-    """Whether a guard tests a column that the write changes."""
+    """Whether a condition tests a column that the write changes."""
     on_other_columns: bool = False
     """Whether a condition tests only columns that the write does not change."""
 

@@ -74,7 +74,7 @@ class WrittenTable:
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the new rows of an INSERT, and its rows whose key already exists; None if unknown."""
+        """Return the new rows of an INSERT, and its rows with an existing key; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None

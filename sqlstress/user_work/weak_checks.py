@@ -277,7 +277,7 @@ def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement |
 
 
 def _reset_counter(statement: TracedStatement, write: Write, counters: Counters) -> TracedStatement | None:
-    """Return an UPDATE that computes a column which the replacing statement does not name; else None."""
+    """Return an UPDATE that computes a column which the replacing statement resets; None if there is none."""
     replace = _REPLACE.match(statement.sql)
     if not replace:
         return None

@@ -108,7 +108,7 @@ class Compared:
             yield Finding(sentences.gain, part=part, gains=gains, unclear=len(gains) < len(pairs))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
-        """Return the names of the runs that are not significantly slower than the fastest."""
+        """Return the cases not significantly slower than the fastest, with the rate relative to the base."""
         lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
         names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))
         ratio = None

@@ -68,7 +68,7 @@ class ClassicShown(Presenter):
             yield Legend(table)
 
     def plots(self, group: Group) -> Iterator[Plot]:
-        """Yield no plots: the standard plots are over the number of processes, which seldom differs here."""
+        """Yield no plots: standard plots are over the number of processes, which seldom differs here."""
         return iter(())
 
 
