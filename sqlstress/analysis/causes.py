@@ -197,6 +197,13 @@ RULES: tuple[Rule, ...] = (
     ),
     # Rules of the result code 6, SQLITE_LOCKED.
     Rule(
+        "checkpoint-in-transaction",
+        (6,),
+        Facts(statement="checkpoint"),
+        "The same connection had an open transaction or SELECT.",
+        "COMMIT and fetch all rows first.",
+    ),
+    Rule(
         "shared-cache",
         (6, 262),
         Facts(shared_cache=True),

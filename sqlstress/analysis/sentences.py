@@ -1273,6 +1273,11 @@ def unclosed(*, count: int, at: str | None = None) -> str:
 
 @causal
 def schema_change(*, statement: str, message: str, at: str | None = None) -> str:
+    if "no such" not in message:
+        return (
+            f"{statement}{f' ({at})' if at else ''} changed the schema while another process made the same "
+            f'change: "{message}". Use IF NOT EXISTS, or BEGIN IMMEDIATE before the code looks at the schema.'
+        )
     return (
         f"{statement}{f' ({at})' if at else ''} changed the schema in a transaction of its own. Before the "
         f'next statement, other processes saw a half change: "{message}". Python begins no transaction '

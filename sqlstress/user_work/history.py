@@ -250,6 +250,8 @@ class History:
 
         A commit needs two writes of the current call. `frame` is the frame of the caller.
         """
+        if self.is_shared:  # Another thread may have ended the transaction.
+            return
         failed = {id(step) for _, step in self._failed}
         writes = []
         for step in reversed(self.steps):

@@ -155,16 +155,17 @@ def conditions(sql: str) -> frozenset[str]:
 def condition_text(sql: str) -> str | None:
     """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if there is none.
 
-    None if a join, subquery, group or limit may change which rows match.
+    None if a join, subquery or limit may change which rows match. INSERT ... SELECT counts as a query.
     """
     words = [token for token in _outer_words(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
-    if {"group", "having", "limit", "join", "union", "with"} & {*plain} or sql.lower().count("select") > 1:
+    if {"having", "limit", "join", "union", "with"} & {*plain} or sql.lower().count("select") > 1:
         return None
-    end = _find_word(words, "returning", "order")
+    end = _find_word(words, "returning", "group", "order", "on")
     text = sql[: end.start if end else None]
     where = _find_word(words, "where")
-    return " ".join(text[where.start :].lower().rstrip(" \n;").split()) if where else ""
+    clause = " ".join(text[where.start :].lower().rstrip(" \n;").split()) if where else ""
+    return "" if clause in ("where true", "where 1") else clause
 
 
 @lru_cache

@@ -45,6 +45,7 @@ from sqlstress.user_work.suspicions import (
 from sqlstress.user_work.touched import (
     condition_text,
     conditions,
+    inserts_from_select,
     may_ignore,
     parse_change,
     parse_sets,
@@ -192,20 +193,22 @@ def _query_of_all_rows(
         return None
     for query in reversed(earlier):
         if (
-            query.write is None
-            and query.found
-            and write.table in query.reads
+            write.table in query.reads
             and query.runner == statement.runner
             and not query.shares_snapshot(statement)
             and condition_text(query.sql) == where
-            and _uses_rows(query, earlier)
+            and _uses_rows(query, earlier, write.table)
         ):
             return query
     return None
 
 
-def _uses_rows(query: TracedStatement, earlier: Statements) -> bool:
-    """Return whether a call uses the rows of a query, in a loop or for another write."""
+def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> bool:
+    """Return whether a call uses the rows of a query of `table`, in a loop or for another write."""
+    if query.write:
+        return query.write.table != table and inserts_from_select(query.sql)
+    if not query.found:
+        return False
     if _SUMS.match(query.sql):
         return True
     if query.counts:

@@ -111,6 +111,15 @@ def transaction_state(file: Path) -> None:
         connection.execute("ROLLBACK")
 
 
+def checkpoint_in_transaction(file: Path) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        connection.execute(INSERT)
+        with refused:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("ROLLBACK")
+
+
 def lock_order(file: Path) -> None:
     second = file.with_name("second.db")
     with open_file(second) as connection:
@@ -295,6 +304,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
     "short-timeout": short_timeout,
+    "checkpoint-in-transaction": checkpoint_in_transaction,
     "transaction-state": transaction_state,
     "held-longer": held_longer,
     "lock-order": lock_order,

@@ -785,6 +785,17 @@ def test_end_without_a_transaction_is_recorded(
         assert traits["write"] == f"INSERT INTO t VALUES (N) ({Path(__file__).name}:{first})"
 
 
+def test_rollback_on_a_shared_connection_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
+    """Another thread may have ended the transaction of the write."""
+    with open_file(file, check_same_thread=False) as connection:
+        thread = Thread(target=connection.execute, args=("SELECT 1",))
+        thread.start()
+        thread.join()
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.rollback()
+    assert not [record for record in recorder.records() if record[0] == NO_EFFECT]
+
+
 def test_end_of_a_single_write_or_in_a_block_is_recorded(file: Path, recorder: FailedStatements) -> None:
     with open_file(file) as connection:
         connection.execute("INSERT INTO t VALUES (1)")

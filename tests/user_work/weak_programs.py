@@ -340,6 +340,24 @@ def readings_summed_wrong(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
+def mail_archived_wrong(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO mail (state) VALUES ('sent')")
+    connection.execute(
+        "INSERT INTO stat SELECT abs(random()), count(*) FROM mail WHERE state = 'sent' GROUP BY state"
+    )
+    connection.execute("DELETE FROM mail WHERE state = 'sent'")
+
+
+def mail_archived_in_a_transaction(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO mail (state) VALUES ('sent')")
+    connection.execute(
+        "INSERT INTO stat SELECT abs(random()), count(*) FROM mail WHERE state = 'sent' GROUP BY state"
+    )
+    connection.execute("DELETE FROM mail WHERE state = 'sent'")
+    connection.execute("COMMIT")
+
+
 def inbox_emptied_up_to_the_last_row(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO inbox (body) VALUES ('new')")
     last = 0

@@ -245,7 +245,10 @@ def findings(watch: Watch) -> Iterator[Finding]:
     """Yield the findings that follow the verdict in the report."""
     yield from ended_early(watch.error)
     first = conclusion(watch).finding
+    is_replaced = any(event.what == REPLACED for event in watch.events)
     for process in watch.processes:
+        if process.wal == OTHER_WAL and is_replaced:
+            continue  # The new file has the name of the database: no other name is in use.
         if process.wal and (finding := strange_wal(process, watch)) != first:
             yield finding
     if watch.links > 1 or watch.is_mount:

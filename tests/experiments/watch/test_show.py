@@ -14,6 +14,7 @@ from sqlstress.experiments.watch.spec import (
     DELETED_WAL,
     EXCLUSIVE,
     JOURNAL,
+    OTHER_WAL,
     PENDING,
     READ,
     REPLACED,
@@ -139,6 +140,13 @@ def test_replaced_file_is_the_cause_of_a_deleted_wal() -> None:
     text, usual = (" ".join(report_text(watch_report(watch)).split()) for watch in (replaced, LOSING))
     assert "another file took the place of the database after 2.8 s" in text
     assert "Usual causes" not in text and "Usual causes" in usual
+
+
+def test_users_of_a_replaced_file_have_no_other_name() -> None:
+    other = replace(IMPORT, wal=OTHER_WAL, name="/srv/shop/app.db")
+    watch = replace(WATCH, processes=(other,))
+    assert "watch-other-wal" in codes(watch)
+    assert "watch-other-wal" not in codes(replace(watch, events=(Event(at_s=2.8, what=REPLACED),)))
 
 
 def test_file_with_several_names_is_a_finding() -> None:
