@@ -110,8 +110,8 @@ RULES: tuple[Rule, ...] = (
         (5, 517),
         Facts(waited="at once", open_cursor=True),
         "A SELECT of the same connection was still open and kept its snapshot.",
-        "Fetch all rows or close the cursor before writing, or BEGIN IMMEDIATE before that SELECT. BEGIN"
-        " IMMEDIATE just before the write does not help, nor does a timeout.",
+        "Fetch all rows or close the cursor before writing. BEGIN IMMEDIATE just before the write does not"
+        " help, nor does a timeout.",
     ),
     Rule(
         "repeated-statement",
@@ -423,7 +423,7 @@ RULES: tuple[Rule, ...] = (
         Facts(),
         "A row with this key exists. If one process alone (-c 1) does not fail, two had looked for the row,"
         " or read the same max(id), before either inserted its row.",
-        "Use ON CONFLICT, or BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1.",
+        "Use BEGIN IMMEDIATE before the SELECT, or INSERT ... SELECT max(id) + 1, or ON CONFLICT.",
     ),
     Rule(
         "foreign-key",

@@ -814,7 +814,7 @@ WAITS, COMPUTES = "waits", "computes"
 """Activities of a process during a long transaction."""
 _ACTIVITIES = {
     WAITS: "within the transaction it waits for something else (network, user, sleep). Do that before BEGIN, "
-    "or commit after each row.",
+    "or after COMMIT.",
     COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
 }
 """Clause on the cause of a long transaction and the cure, by activity."""
@@ -1089,14 +1089,13 @@ def failed_statement(
     said = f": {message}" if message else ""
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
-    after = " All these calls repeated their work and committed it." * repeated
-    if given_up:
-        calls = plural(given_up, "call")
-        after = f" {calls} caught the error and committed nothing after it: this work is lost."
-    return f"{failed}. {explanation or 'The cause is unknown.'}{after}"
+    before = " All these calls repeated their work and committed it." * repeated
+    calls = plural(given_up, "call")
+    after = f" {calls} caught the error and committed nothing after it: this work is lost." * bool(given_up)
+    return f"{failed}.{before} {explanation or 'The cause is unknown.'}{after}"
 
 
-_NO_LOCKS = "Other processes then delete or overwrite the WAL, and acknowledged commits are lost."
+_NO_LOCKS = "Other processes can then delete or overwrite the WAL, and acknowledged commits are lost."
 
 
 @grave
@@ -1222,8 +1221,8 @@ def long_hold(
 
 
 _WAL_GROWTH = {
-    OVERLAP: "are in the database file, but readers that overlapped never let the WAL start again. Leave "
-    "gaps of some ms without a reader, or run wal_checkpoint(RESTART) with a short timeout.",
+    OVERLAP: "are in the database file, but transactions that overlapped never let the WAL start again. "
+    "Leave gaps of some ms between them, or run wal_checkpoint(RESTART) with a short timeout.",
     SNAPSHOT: "could be copied into the database file: a transaction or an open cursor kept its snapshot. "
     "End it sooner; sqlstress watch FILE names the process.",
     UNCOPIED: "are in the database file, because automatic checkpoints are off (wal_autocheckpoint 0). Run "
@@ -1321,7 +1320,7 @@ def left_open(
     lock = ", and it keeps the write lock, for which all other writers wait"
     snapshot = ", and its snapshot shows old data and lets the WAL grow"
     effect = lock if written else snapshot
-    ends = "COMMIT or ROLLBACK on every path"
+    ends = "COMMIT on every path, or ROLLBACK after an error"
     if began == "SAVEPOINT":
         ends = "RELEASE it on every path, also after ROLLBACK TO"
     if tasks:

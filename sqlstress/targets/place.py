@@ -51,7 +51,7 @@ def schema_differences(created: Sequence[Definition], present: Sequence[Definiti
     """Return a text for each missing or added definition; two texts for a changed definition."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
-    return missing + [f"holds {name}: {sql!r:.160}, which nobody created" for name, sql in added]
+    return missing + [f"holds {name}: {sql!r:.160}, which was added later" for name, sql in added]
 
 
 def check_schemas(

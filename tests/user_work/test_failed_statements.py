@@ -881,7 +881,7 @@ def test_codes_of_the_same_statement_are_a_single_finding(tmp_path: Path) -> Non
     report = sqlstress.measure("app", file=str(path), concurrency=3, ops=40, repeat=1, directory=tmp_path)
     text = " ".join(report.text().split())
     assert "more statement" not in text
-    assert "BEGIN IMMEDIATE before that SELECT" in text
+    assert "Fetch all rows or close the cursor before writing" in text
     assert "The cause is unknown" not in text
 
 

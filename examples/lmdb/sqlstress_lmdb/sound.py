@@ -80,5 +80,5 @@ def schema_check(place: LmdbPlace, created: Sequence[Definition], pulse: Pulse) 
         for (name,) in set(created) - set(found):
             tally.problem(f"{path.name} lacks the database {name}")
         for (name,) in set(found) - set(created):
-            tally.problem(f"{path.name} holds the database {name}, which nobody created")
+            tally.problem(f"{path.name} holds the database {name}, which was added later")
     return tally.check()

@@ -65,4 +65,4 @@ def test_unexpected_and_missing_databases_are_found(place: LmdbPlace) -> None:
     after = place.redefined(created, nothing)
     assert after.counterexamples == ("kv_1.mdb lacks the database counter",)
     others = place.redefined([("kv",)], nothing)
-    assert others.counterexamples == ("kv_0.mdb holds the database counter, which nobody created",)
+    assert others.counterexamples == ("kv_0.mdb holds the database counter, which was added later",)

@@ -210,7 +210,7 @@ def test_long_hold_of_an_idle_process_names_the_wait_as_the_cause() -> None:
     idle = held_with(0.02, 0)
     (text,) = (finding.text for finding in findings(idle) if finding.code == "long-write")
     assert "It used 0.41% of a processor and wrote nothing to the disk in this time" in text
-    assert text.endswith("Do that before BEGIN, or commit after each row.")
+    assert text.endswith("Do that before BEGIN, or after COMMIT.")
     assert "watch-gaps" not in codes(idle)
     assert "compute before BEGIN" in "".join(f.text for f in findings(held_with(2, 0, 0.0, 0.9)))
     (text,) = (f.text for f in findings(held_with(4.8, None)) if f.code == "long-write")
