@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sqlstress.user_work.dependence import may_depend
-from sqlstress.user_work.failures import words_of
 from sqlstress.user_work.guards import guard_between
 from sqlstress.user_work.protected_writes import (
     all_keys,
@@ -247,7 +246,7 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
     """Return whether the library itself began the transaction of a write, just before the write."""
-    return words_of(begin.sql)[0] == "BEGIN" and (begin.transaction, begin.at, begin.spot) == (
+    return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
         write.transaction,
         write.at,
         write.spot,

@@ -159,7 +159,7 @@ def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_refusal_behind_a_known_long_transaction_names_its_line(tmp_path: Path) -> None:
-    text = SLEEPS.replace("timeout=60", f"timeout={LONG_HOLD_S / 2}")
+    text = SLEEPS.replace("timeout=60", f"timeout={1.5 * LONG_HOLD_S}")
     report = measured(tmp_path, text, "sleeps.py", concurrency=2, duration="1s", max_failed="100%")
     (finding,) = findings_of(report, "failed-statement")
     assert "The long transaction is that of sleeps.py:16: make it shorter." in finding.text

@@ -111,7 +111,7 @@ def odd(c):
     assert raised["ValueError"].example == "mine" and raised["ValueError"].traits["transaction"] == "odd"
     assert set(raised) <= {"ValueError", "SQLITE_BUSY", "SQLITE_BUSY_SNAPSHOT"} and len(raised) > 1
     assert trial.failed and (trial.busy or 0) + (trial.busy_snapshot or 0) > 0
-    assert {"raised", "deferred-upgrade"} <= codes(report)
+    assert {"raised", "failed-statement"} <= codes(report)
     assert report.exit_code == 1 and " raised " in report.problems[0]
 
 
