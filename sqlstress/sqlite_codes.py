@@ -146,13 +146,13 @@ def explained(code: int, text: str) -> str:
 
 SIGBUS, TRANSACTION_ERROR = -7, -8
 """Numbers in place of a result code: the signal SIGBUS, and SQLITE_ERROR at BEGIN, COMMIT or ROLLBACK."""
-_NO_CODES = {SIGBUS: "SIGBUS", TRANSACTION_ERROR: "SQLITE_ERROR"}
+_SPECIAL_NAMES = {SIGBUS: "SIGBUS", TRANSACTION_ERROR: "SQLITE_ERROR"}
 
 
 def name(code: int) -> str:
     """Return the name of a result code; for other extended codes, the primary code's name and the number."""
-    if code in NAMES or code in _NO_CODES:
-        return NAMES.get(code) or _NO_CODES[code]
+    if code in NAMES or code in _SPECIAL_NAMES:
+        return NAMES.get(code) or _SPECIAL_NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")
     return primary if code == code & 0xFF else f"{primary} (extended code {code})"
 

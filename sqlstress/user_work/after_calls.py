@@ -237,6 +237,8 @@ class RefusedWrites:
 
         `returned` is whether the call raised no exception.
         """
+        if not (self._busy or self._refused or self._unfinished):
+            return
         for history, step, at, write in self._unfinished:
             if history.end_after(step) == "commit":
                 self._refused[at, write] += 1

@@ -152,6 +152,8 @@ class History:
         self.is_new = True
         """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
+        self._was_long = False
+        """Whether a transaction was ever long. CPU time is only read after that, as each read is slow."""
         self._began_s = self._began_cpu_s = 0.0
         """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
         self._changed_rows = 0
@@ -178,7 +180,9 @@ class History:
             return None
         if self._last_was_long():
             self.end_transaction()
-        self._began_s, self._began_cpu_s = begun, thread_time()
+        self._began_s = begun
+        if self._was_long:
+            self._began_cpu_s = thread_time()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # The last transaction has changed rows.
             self.recorder.costs.commits += 1
@@ -268,7 +272,9 @@ class History:
         if self.is_shared or not self._last_was_long():
             return
         steps = transaction_steps(self.steps)
-        self._report_slow_write(steps)
+        if self._was_long:
+            self._report_slow_write(steps)
+        self._was_long = True
         if steps[-1][1]:
             hold = hold_of(steps, self.refused())
             if hold and hold.seconds >= LONG_HOLD_S:

@@ -1,8 +1,8 @@
 """Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
 It works with connections that any library opened. Because the trace can deadlock if several threads use the
-connection, a listener ends before that can happen. A profile function is a function that Python calls at each
-call and return in a thread.
+connection, a listener ends before that can happen. Python calls a thread's profile function at each call and
+return in the thread.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class Listener:
         """Start the trace, unless other running threads may already use the connection.
 
         `begins` gets each statement, and returns False to end the trace. `ends` is called if other threads
-        end it: with `uses`, an observer of calls, when they use the connection at the same time; without,
-        when they might.
+        end the trace: with `uses` (an observer of calls) only if a thread uses the connection at the same
+        time, else as soon as a thread could use the connection.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False

@@ -102,7 +102,7 @@ def proved(group: Group) -> str:
     return f"{CHECKS_PASSED}{f', and {listing(stores)} {find} no error' if stores else ''}"
 
 
-# The main table of a group, with a row per number of processes.
+# The main table of a group, with a row per number of processes: its cells and columns.
 
 
 def _operations_of(run: Run) -> list[str]:

@@ -704,7 +704,7 @@ def opens():
     assert any("A call of many makes" in finding.text for finding in report.findings)
 
 
-SWALLOWS = """
+CATCHES = """
 def work(c):
     c.execute("PRAGMA busy_timeout = 0")
     other = opened(os.environ["SQLSTRESS_DATABASE"])
@@ -712,41 +712,31 @@ def work(c):
     try:
         c.execute("STATEMENT").fetchall()
     except sqlite3.OperationalError:
-        pass
-    other.execute("ROLLBACK")
-    other.close()
+        other.rollback()
+        AFTER
+    finally:
+        other.rollback()
+        other.close()
 transaction(work)
 """
+UPDATE, CHECKPOINT = "UPDATE t SET x = x + 1", "PRAGMA wal_checkpoint(RESTART)"
+LOST, REPEATED = "5 calls caught the error and committed nothing", "All these calls repeated their work"
 
 
 @pytest.mark.parametrize(
-    ("statement", "is_work"), [("UPDATE t SET x = x + 1", True), ("PRAGMA wal_checkpoint(RESTART)", False)]
+    ("statement", "after", "expected"),
+    [
+        (UPDATE, "pass", [LOST]),
+        (UPDATE, f"c.execute('{UPDATE}')", [REPEATED]),
+        (UPDATE, "raise", []),
+        (CHECKPOINT, "pass", []),
+    ],
+    ids=["lost", "repeated", "raised", "no work"],
 )
-def test_caught_error_loses_work_unless_it_is_of_a_checkpoint(
-    tmp_path: Path, statement: str, *, is_work: bool
+def test_caught_error_is_reported_with_what_the_calls_did_then(
+    tmp_path: Path, statement: str, after: str, expected: list[str]
 ) -> None:
-    text = HEAD + SWALLOWS.replace("STATEMENT", statement)
-    report = measured(tmp_path, text, concurrency=1, ops=5)
+    text = HEAD + CATCHES.replace("STATEMENT", statement).replace("AFTER", after)
+    report = measured(tmp_path, text, concurrency=1, ops=5, max_failed="100%")
     (finding,) = findings_of(report, "failed-statement")
-    assert (" 5 calls caught the error and committed nothing" in finding.text) == is_work
-
-
-REPEATS = """
-def work(c):
-    c.execute("PRAGMA busy_timeout = 0")
-    other = opened(os.environ["SQLSTRESS_DATABASE"])
-    other.execute("BEGIN IMMEDIATE")
-    try:
-        c.execute("UPDATE t SET x = x + 1")
-    except sqlite3.OperationalError:
-        other.execute("ROLLBACK")
-        other.close()
-        c.execute("UPDATE t SET x = x + 1")
-transaction(work)
-"""
-
-
-def test_caught_error_loses_no_work_that_the_call_repeats(tmp_path: Path) -> None:
-    report = measured(tmp_path, HEAD + REPEATS, concurrency=1, ops=5)
-    (finding,) = findings_of(report, "failed-statement")
-    assert "All these calls repeated their work and committed it." in finding.text
+    assert [part for part in (LOST, REPEATED) if part in finding.text] == expected
