@@ -125,10 +125,6 @@ class Experiment(ReportFormat):
         """Return the plural unit of the compared rates, such as "transactions"."""
         return f"{self.unit(case)}s"
 
-    def name_outsider(self, change: str) -> str:
-        """Return a clause on a change by a program, such as "another program deleted the file"."""
-        return f"another program {change}"
-
     # Measurement.
 
     windowed: ClassVar[bool] = False

@@ -66,8 +66,6 @@ class Guard:
                 return Disturbance(f"{findings.broken_seal} {DURING_MEASUREMENT}")
         changes_alone = experiment_of(self._place.case).opens_database and not self._redefines
         if changes_alone and self._before and (changed := self._before.changed(self._pulse)):
-            if changed.by_outsider:
-                return changed._replace(text=experiment_of(self._place.case).name_outsider(changed.text))
             return changed
         for findings in reports if experiment_of(self._place.case).applies_settings else ():
             for name, requested, answer in self._place.differences(findings.effective):

@@ -77,8 +77,6 @@ class Disturbance(NamedTuple):
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
     """Verdict ("failed" or "unknown") if the data is unreadable, else None."""
-    by_outsider: bool = False
-    """Whether `text` has no subject, so that the caller adds the suspected programs."""
 
 
 class Seal:

@@ -174,10 +174,6 @@ class AppExperiment(UserExperiment):
     def unit(self, case: Case) -> str:
         return "opening" if case.spec.situation else "transaction"
 
-    def name_outsider(self, change: str) -> str:
-        remedy = "let @setup do that once, with your library"
-        return f"a transaction, or another program, {change}; {remedy}"
-
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> AppWork:
         from sqlstress.experiments.app.work import AppWork
 

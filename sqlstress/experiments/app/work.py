@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sqlstress.engine.proofs import examined
 from sqlstress.errors import EnvironmentFailure, Interrupted, error_message
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sqlstress.report.results import Sighting
     from sqlstress.system.interrupt import Pulse
     from sqlstress.targets.place import Place
+    from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.user_work.rehearsal import Opener
     from sqlstress.user_work.source import PlainObservation
 
@@ -59,6 +60,8 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 class AppWork(UserWork):
     """Preparation and verification of a trial of the user's application."""
 
+    redefines = True
+    """Whether transactions may change the schema."""
     _roles: set[str]
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
@@ -66,7 +69,6 @@ class AppWork(UserWork):
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
         self._as_left: FileSnapshot | None = None
-        self.redefines = bool(case.spec.situation)  # The first opening may create the tables.
         self.shared = (*self.shared, openings_memory(case.concurrency))
 
     def rehearsal_opening(self) -> Opener | None:
@@ -79,6 +81,8 @@ class AppWork(UserWork):
         else:
             self.place.clear()
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
+        if not (self.case.server or self.case.spec.situation):
+            cast("SqlitePlace", self.place).paths[0].touch()  # The application may open no database.
 
     def ready(self, pulse: Pulse) -> None:
         if self.case.spec.situation:

@@ -346,7 +346,7 @@ class SqliteSnapshot:
         for name, mark in current.items():
             if mark != recorded[name]:
                 change = f"its {name} was {recorded[name]} and is {mark}"
-                return Disturbance(f"changed {path.name} {DURING_MEASUREMENT}: {change}", by_outsider=True)
+                return Disturbance(f"another program changed {path.name} {DURING_MEASUREMENT}: {change}")
         return None
 
     def _read_marks(self, path: Path) -> dict[str, str]:
