@@ -30,6 +30,7 @@ _CONDITIONS = {
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
     ("repeated", True): "the same statement has failed before",
     ("other_file", True): "the transaction holds another, attached file",
+    ("left_open", True): "an earlier call began the transaction",
     ("holder", "this process"): "the holder is idle in the same process",
 }
 

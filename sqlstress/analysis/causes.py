@@ -49,6 +49,8 @@ class Facts:
     """Process that held the lock."""
     other_file: bool | None = None
     """Whether the transaction held the lock of one attached file while it waited for another file."""
+    left_open: bool | None = None
+    """Whether an earlier call of the user's code began the transaction and returned without ending it."""
 
 
 class Rule(NamedTuple):
@@ -112,6 +114,15 @@ RULES: tuple[Rule, ...] = (
         "A SELECT of the same connection was still open and kept its snapshot.",
         "Fetch all rows or close the cursor before writing. BEGIN IMMEDIATE just before the write does not"
         " help, nor does a timeout.",
+    ),
+    Rule(
+        "left-open-reads",
+        (5, 517),
+        Facts(waited="at once", transaction="read", left_open=True),
+        "An earlier call had read and left its transaction open, so this write used an old snapshot while"
+        " another connection wrote.",
+        "End every transaction in its call, also after queries: COMMIT, ROLLBACK, or close the ORM's session."
+        " No timeout helps.",
     ),
     Rule(
         "repeated-statement",

@@ -511,17 +511,21 @@ def suspicion(
     effect: str = "",
     late: bool = False,
     kept: str = "",
+    ignored_lock: str = "",
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    `late` is whether Python's sqlite3 began the transaction only at the write.
+    `late` is whether Python's sqlite3 began the transaction only at the write. `ignored_lock` is a method
+    that should lock the row, such as "with_for_update".
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
     use = f": {_step(first)}" if first.statement else ""
     text = _SUSPICIONS.get(effect, _SUSPICIONS[kind])
     begins = " Python's sqlite3 begins a transaction at the first write, so the SELECT is outside." * late
-    return text.format(cause=cause, name=transaction, table=table, steps=steps, use=use, kept=kept) + begins
+    locks = f" SQLite ignores {ignored_lock}." if ignored_lock else ""
+    sentence = text.format(cause=cause, name=transaction, table=table, steps=steps, use=use, kept=kept)
+    return f"{sentence}{begins}{locks}"
 
 
 _SUSPICIONS = {
@@ -552,8 +556,9 @@ _SUSPICIONS = {
     ),
     "double-claim": (
         "{cause} of a double claim: {name} looks for a row in {table}, and changes it in another transaction."
-        " {steps} Two processes can both take it. Repeat the condition in the WHERE of the UPDATE and look at"
-        " its row count, use one UPDATE ... RETURNING, or read after BEGIN IMMEDIATE."
+        " {steps} Two processes can both take it. Claim it before any other work: repeat the condition in the"
+        " WHERE of the UPDATE and look at its row count, use one UPDATE ... RETURNING, or read after BEGIN "
+        "IMMEDIATE."
     ),
     "double-use": (
         "{cause} of a double use: {name} reads {table}, and deletes what it has read in another transaction. "

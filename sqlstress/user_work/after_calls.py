@@ -12,7 +12,7 @@ from threading import get_ident
 from time import perf_counter
 
 from sqlstress.sqlite_codes import BUSY
-from sqlstress.user_work import LEFT_OPEN, NEVER, NOT_COMMITTED, OPEN_STATEMENT, REPEATED
+from sqlstress.user_work import LEFT_OPEN, NEVER, NOT_COMMITTED, OPEN_STATEMENT, REPEATED, SLOW_READ
 from sqlstress.user_work.callers import is_abandoned
 from sqlstress.user_work.connections import has_open_statement, is_in_transaction, is_open, reading_steps
 from sqlstress.user_work.failures import (
@@ -37,6 +37,8 @@ LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
 """Minimum time for which a recorded query stays open, in seconds."""
+SLOW_READ_S = 0.1
+"""Minimum time from a query to the next statement, or to the end of the call, in seconds."""
 
 CONNECT = "@connect"
 """Name reported instead of a function if the open transaction began before the first call."""
@@ -188,6 +190,42 @@ class OpenQueries:
         """Yield an observation for each query that stayed open, with the longest time."""
         for (sql, at), seconds in self._open_statements.items():
             yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+
+
+class SlowReads:
+    """Queries after which a call worked for long.
+
+    If the work was between the rows, the query kept its read lock all the time. The recorder does not see the
+    rows, so these queries only count if another process waited for a reader.
+    """
+
+    def __init__(self) -> None:
+        self._longest: dict[tuple[str, str], float] = {}
+        """Longest time from a query to the next statement, in seconds, by SQL text and line."""
+
+    def end_call(
+        self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
+    ) -> None:
+        """Record the slow queries of this thread's call that began at `begun_s`.
+
+        `line_text` converts a position in code to text, such as "bank.py:27".
+        """
+        now_s = perf_counter()
+        if not begun_s or now_s - begun_s < SLOW_READ_S:
+            return
+        for history in histories:
+            steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
+            next_s = [*(step[3] for step in steps[1:]), now_s]
+            for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
+                if until_s - ended_s >= SLOW_READ_S and statement_kind(sql) == "read":
+                    kind = short_sql(sql), line_text(at)
+                    if kind in self._longest or len(self._longest) < MAX_KINDS:
+                        self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each slow query, with the longest time."""
+        for (sql, at), seconds in self._longest.items():
+            yield SLOW_READ, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
 
 
 class RefusedWrites:

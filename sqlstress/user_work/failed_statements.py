@@ -32,7 +32,7 @@ from sqlstress.user_work import (
     SPLIT,
     UNCLOSED,
 )
-from sqlstress.user_work.after_calls import OpenQueries, OpenTransactions, RefusedWrites
+from sqlstress.user_work.after_calls import OpenQueries, OpenTransactions, RefusedWrites, SlowReads
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.user_work.connections import (
     attached_files,
@@ -121,6 +121,7 @@ class FailedStatements:
         """Number of PRAGMAs without effect, by statement, line and transaction."""
         self._open_transactions = OpenTransactions()
         self._open_queries = OpenQueries()
+        self._slow_reads = SlowReads()
         self._refused_writes = RefusedWrites(self.failures)
         self._idle_ends = Counter[tuple[str, str, str]]()
         """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
@@ -284,6 +285,7 @@ class FailedStatements:
                 locking_mode=pragma(connection, "locking_mode"),
                 repeated="yes" if history.is_repeated() else "",
                 lock_order=_lock_order(connection, [*writes, sql]),
+                opened_by=history.opened_by if was_open else "",
             )
 
         self.failures.add(kind, message, waited_s, examine)
@@ -396,6 +398,7 @@ class FailedStatements:
         self._refused_writes.end_call(call, self._histories, returned=returned)
         self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
+        self._slow_reads.end_call(self._histories, begun_s, self.line_text)
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
             self._looks_up = True
 
@@ -420,6 +423,7 @@ class FailedStatements:
             *self._other_sqlite(),
             *self._unclosed_records(),
             *self._open_queries.records(),
+            *self._slow_reads.records(),
             *self._open_transactions.not_committed(),
             *self._refused_writes.records(),
             *memory,

@@ -44,6 +44,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
         # BEGIN IMMEDIATE locks all files, so its order alone does not show that two transactions wait for
         # each other.
+        left_open=bool(traits.get("opened_by")),
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
 

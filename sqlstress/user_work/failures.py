@@ -112,6 +112,8 @@ class FailureFacts(NamedTuple):
 
     Empty if the connection has a single file, or its transaction held no lock.
     """
+    opened_by: str = ""
+    """Function whose call left the transaction open; empty if the current call began the transaction."""
 
 
 class Occurrences:

@@ -47,6 +47,7 @@ from sqlstress.user_work import (
     OVERLAP,
     REPEATED,
     SCHEMA_CHANGE,
+    SLOW_READ,
     SPLIT,
     SUSPICION,
     UNCLOSED,
@@ -71,7 +72,7 @@ SQLite.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER = "commit-behind-reader"
-_UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement")
+_UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Names of causes for failed writes of transactions that had read before."""
 
 
@@ -258,7 +259,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
         if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
             by_cause.setdefault(_finding_key(failure, diagnosis), []).append((failure, diagnosis))
-    largest, holds = sorted(by_cause.values(), key=_cause_sort_key), [*own_hold_findings(group)]
+    largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder(group, by_cause)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
         yield Finding(
@@ -270,7 +271,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
-            explanation=_explanation(first, diagnosis, holds),
+            explanation=_explanation(first, diagnosis, holder, _slow_reader(group, first)),
             **_calls_after(kinds, raised),
         )
 
@@ -307,17 +308,50 @@ def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, i
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
-def _explanation(failure: Failure, diagnosis: Diagnosis, holds: Sequence[Finding]) -> str | None:
+def _holder(group: Group, causes: Container[str | int]) -> str:
+    """Return a sentence on the transaction that held the write lock; empty if unknown.
+
+    `causes` has the names of the causes of all failures.
+    """
+    for hold in own_hold_findings(group):
+        return (
+            f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
+        )
+    if COMMIT_BEHIND_READER in causes:
+        return "The holder itself waited in COMMIT for a reader: end that cause first."
+    return ""
+
+
+def _slow_reader(group: Group, failure: Failure) -> str:
+    """Return the query of another process for which a COMMIT probably waited; empty if unknown.
+
+    The call with the query worked for at least as long as the COMMIT waited.
+    """
+    slow = [
+        (float(sighting.traits["seconds"]), sighting)
+        for sighting in sightings(group, SLOW_READ)
+        if float(sighting.traits["seconds"]) * 1000 >= failure.waited_ms
+    ]
+    if not slow:
+        return ""
+    seconds, sighting = max(slow, key=lambda pair: pair[0])
+    at = f" ({sighting.traits['at']})" if sighting.traits["at"] else ""
+    return f"{shortened(sighting.what, 60)}{at}, whose call worked for {seconds:.2g} s more"
+
+
+def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reader: str) -> str | None:
     """Return a text on cause and cure of a failure, with details; None if the cause is unknown.
 
-    `holds` are findings on long holds of the write lock.
+    `holder` is a sentence on the transaction with the write lock, and `slow_reader` a query of another
+    process for which COMMIT may have waited; both may be empty.
     """
     if not diagnosis.cause:
         return None
     cure = diagnosis.cause.cure
-    if diagnosis.cause.name == HELD_LONGER and holds:
-        at = holds[0].facts["at"]
-        cure = f"The long transaction is that of {at or holds[0].facts['statement']}: make it shorter."
+    if diagnosis.cause.name == HELD_LONGER and holder:
+        cure = holder
+    if diagnosis.cause.name == COMMIT_BEHIND_READER and slow_reader and not failure.reader:
+        cure = f"The reader is probably {slow_reader}: fetch all rows before the work. {cure}"
     return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {cure}"
 
 

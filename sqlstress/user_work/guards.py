@@ -38,6 +38,10 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+IGNORED_LOCKS = ("with_for_update", "select_for_update")
+"""Methods of SQLAlchemy and Django that lock rows at a server, and do nothing on SQLite."""
+
+
 class StackEntry(NamedTuple):
     """Function of the user that was running at an SQL statement, and its current position."""
 
@@ -128,6 +132,13 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
         return None
     around = [node for node in ast.walk(module) if isinstance(node, _Function) and contains(node, line)]
     return max(around, key=lambda node: node.lineno, default=module)
+
+
+def ignored_lock(stack: Sequence[StackEntry]) -> str:
+    """Return the method that a function of the stack calls to lock rows, which SQLite ignores; else ""."""
+    scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
+    names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
+    return next((name for name in IGNORED_LOCKS if name in names), "")
 
 
 def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:

@@ -26,6 +26,7 @@ from sqlstress.target import target_name
 from sqlstress.targets import open_place
 from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work import NOT_REHEARSED, SUSPICION
+from sqlstress.user_work.guards import ignored_lock
 from sqlstress.user_work.loading import limit_time
 from sqlstress.user_work.program_races import TracedProgram, repeated_calls
 from sqlstress.user_work.protected_writes import OwnRows, rows_added_by
@@ -345,6 +346,7 @@ def sightings(
                 "then_at": suspicion.then.at,
                 "effect": suspicion.effect,
                 "kept": ", ".join(suspicion.kept_columns),
+                "ignored_lock": ignored_lock(suspicion.first.stack),
                 **({"late": "yes"} if suspicion.begins_late else {}),
             },
         )

@@ -43,6 +43,7 @@ from sqlstress.show.blocks import (
     verified_legend,
 )
 from sqlstress.show.shown import LoadShown
+from sqlstress.sqlite_codes import BUSY_SNAPSHOT, name
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
@@ -286,7 +287,7 @@ def waiting(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.refused, where=cases, refused=refused, locked=locked, retried=False)
         yield from starvation(group)
     else:
-        if refused:
+        if refused and name(BUSY_SNAPSHOT) not in explained_errors(group):
             yield Finding(sentences.busy_snapshot, count=refused, where=places(where))
         yield from starvation(group, lambda cases: shorter_transactions(group, cases))
 
@@ -477,6 +478,7 @@ def suspicion_findings(group: Group) -> Iterator[Finding]:
             effect=_trait(suspicion, "effect"),
             late=_trait(suspicion, "late") == "yes",
             kept=_trait(suspicion, "kept"),
+            ignored_lock=_trait(suspicion, "ignored_lock"),
             first=first,
             then=then,
             failed=failed,

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "exclusive": False,
     "repeated": False,
     "other_file": False,
+    "left_open": False,
     "holder": "another process",
 }
 """Values of the facts that a rule does not name."""
@@ -81,6 +82,7 @@ def test_unknown_fact_leaves_several_causes() -> None:
         statement="write",
         shared_cache=False,
         repeated=False,
+        left_open=False,
     )
     assert [rule.name for rule in diagnose(5, partial_facts).possible] == ["open-cursor", "read-before-write"]
     assert diagnose(5, partial_facts).cause is None

@@ -496,6 +496,48 @@ def test_columns_that_an_update_writes_back_are_named(tmp_path: Path) -> None:
     assert finding.facts["transaction"] == "rename"
 
 
+FOR_UPDATE = """
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlstress import connect, setup, transaction
+
+class Base(DeclarativeBase): pass
+
+class Seat(Base):
+    __tablename__ = "seat"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    taken: Mapped[int]
+
+def read(session):
+    return session.execute(select(Seat).where(Seat.id == 1){lock}).scalar_one()
+
+@setup
+def create(database):
+    engine = opened(database)
+    Base.metadata.create_all(engine)
+    with Session(engine) as session, session.begin():
+        session.add(Seat(id=1, taken=0))
+    engine.dispose()
+
+@connect
+def opened(database):
+    return create_engine(f"sqlite:///{{database}}")
+
+@transaction
+def book(engine):
+    with Session(engine) as session, session.begin():
+        seat = read(session)
+        seat.taken = seat.taken + 1
+"""
+
+
+@pytest.mark.parametrize("lock", ["", ".with_for_update()"])
+def test_method_that_locks_no_row_on_sqlite_is_named(lock: str, tmp_path: Path) -> None:
+    report = measured(tmp_path, FOR_UPDATE.format(lock=lock), concurrency=1, ops=9)
+    (finding,) = findings_of(report, "suspicion")
+    assert ("SQLite ignores with_for_update." in finding.text) == bool(lock)
+
+
 def test_functions_in_the_same_frame_one_after_the_other_have_no_common_function() -> None:
     file = racy_programs.__file__
     assert file

@@ -59,6 +59,7 @@ from sqlstress.user_work.failures_view import (
     open_findings,
     overlap_findings,
     own_hold_findings,
+    refused_upgrades,
     repeat_findings,
     schema_change_findings,
     split_findings,
@@ -223,6 +224,7 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     here = [traits for traits, _ in _committers(ours)]
     yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
+    traced = traced or bool(refused_upgrades(group))
     # A transaction that reads and then fails to write may leave its connection without commits. So all
     # connections to the trial's databases count, and not only those with commits.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
