@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from sqlstress.user_work.call_costs import CallCosts
-from sqlstress.user_work.callers import UserFrames
-from sqlstress.user_work.failed_statements import FailedStatements
+from sqlstress.recording.call_costs import CallCosts
+from sqlstress.recording.callers import UserFrames
+from sqlstress.recording.failed_statements import FailedStatements
 
 PAIRS, PARTS = 8000, 5
 ROWS = 1000

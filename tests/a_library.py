@@ -1,4 +1,4 @@
-"""A library that programs in tests/user_work call: its code does not count as the user's code."""
+"""A library that programs in tests/races call: its code does not count as the user's code."""
 
 from __future__ import annotations
 

@@ -18,19 +18,8 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wal_growth import growth_in_trial
-from sqlstress.report.results import Check, Sighting
-from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
-from sqlstress.sqlite_codes import (
-    BUSY,
-    CANTOPEN,
-    CONSTRAINT,
-    ERROR,
-    LOCKED_SHAREDCACHE,
-    name,
-)
-from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import (
-    AFTER,
+from sqlstress.races.suspicions import DEFERRED, LOST_DATA
+from sqlstress.recording import (
     CLOSED,
     COPIED,
     DAMAGE_CODES,
@@ -49,12 +38,21 @@ from sqlstress.user_work import (
     SCHEMA_CHANGE,
     SLOW_READ,
     SPLIT,
-    SUSPICION,
     UNCLOSED,
-    UNDER,
 )
-from sqlstress.user_work.failure_facts import code_of, facts_of
-from sqlstress.user_work.suspicions import DEFERRED, LOST_DATA
+from sqlstress.recording.failure_facts import code_of, facts_of
+from sqlstress.report.results import Check, Sighting
+from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
+from sqlstress.sqlite_codes import (
+    BUSY,
+    CANTOPEN,
+    CONSTRAINT,
+    ERROR,
+    LOCKED_SHAREDCACHE,
+    name,
+)
+from sqlstress.statistics.units import NS_PER_S, digits, plural
+from sqlstress.user_work import AFTER, SUSPICION, UNDER
 
 MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""

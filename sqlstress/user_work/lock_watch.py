@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlstress.errors import SqlstressError
+from sqlstress.recording.messages import group_key
 from sqlstress.statistics.units import NS_PER_S
 from sqlstress.system.sharing import shared_array
 from sqlstress.targets.sqlite.lock_holders import WRITE, HoldTracker, LockedFile, TimedSample, sample_locks
 from sqlstress.user_work import OTHERS, OURS
-from sqlstress.user_work.messages import group_key
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window

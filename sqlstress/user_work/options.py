@@ -13,6 +13,7 @@ from sqlstress.errors import UsageError
 from sqlstress.options.option import LOAD, TRUST, option, options_of, select_options
 from sqlstress.options.parsing import abbreviate, duration, join_alternatives, switch
 from sqlstress.options.sql_text import SQLITE, Dialect
+from sqlstress.recording import MAX_WEIGHT
 from sqlstress.report.case import (
     ISOLATIONS,
     SETTINGS,
@@ -36,7 +37,6 @@ from sqlstress.request import (
 from sqlstress.system.files import read_text
 from sqlstress.target import AS_SET, DriverInfo, program_drivers, target_names
 from sqlstress.targets import target_of
-from sqlstress.user_work import MAX_WEIGHT
 from sqlstress.user_work.statements import split_statements
 
 MAX_SETUP_BYTES = 64 << 20

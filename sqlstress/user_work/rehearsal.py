@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING, Any
 
 from sqlstress.engine.pool import to_namespace
 from sqlstress.errors import Interrupted, SqlstressError, UsageError, plainly
-from sqlstress.report.results import Sighting
-from sqlstress.system.processes import ChildCaller
-from sqlstress.target import target_name
-from sqlstress.targets import open_place
-from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
-from sqlstress.user_work import NOT_REHEARSED, SUSPICION
-from sqlstress.user_work.guards import ignored_lock
-from sqlstress.user_work.loading import limit_time
-from sqlstress.user_work.program_races import TracedProgram, repeated_calls
-from sqlstress.user_work.protected_writes import OwnRows, rows_added_by
-from sqlstress.user_work.suspicions import (
+from sqlstress.races.guards import ignored_lock
+from sqlstress.races.program_races import TracedProgram, repeated_calls
+from sqlstress.races.protected_writes import OwnRows, rows_added_by
+from sqlstress.races.suspicions import (
     LOST_DATA,
     Suspicion,
     suspicions,
     unchanged_columns,
     without,
 )
-from sqlstress.user_work.traced_statements import TracedStatement
-from sqlstress.user_work.tracing import Tracer
-from sqlstress.user_work.weak_checks import counters_of, id_reusing_tables, weak_checks
+from sqlstress.races.traced_statements import TracedStatement
+from sqlstress.races.tracing import Tracer
+from sqlstress.races.weak_checks import counters_of, id_reusing_tables, weak_checks
+from sqlstress.report.results import Sighting
+from sqlstress.system.processes import ChildCaller
+from sqlstress.target import target_name
+from sqlstress.targets import open_place
+from sqlstress.targets.place import SERVER_FOLDER, TRIAL_FOLDER
+from sqlstress.user_work import NOT_REHEARSED, SUSPICION
+from sqlstress.user_work.loading import limit_time
 
 if TYPE_CHECKING:
     from sqlstress.report.case import Case

@@ -21,6 +21,7 @@ from sqlstress.analysis.lock_samples import MIN_LONG_HOLD_S
 from sqlstress.analysis.scaling import starvation, tally, throughput_findings
 from sqlstress.analysis.sentences import TracedStep
 from sqlstress.analysis.wording import FailureTime, duration, listing, place, places
+from sqlstress.races.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NEEDLESS_LOCK, NOTES_ONLY
 from sqlstress.report import Latency, Run
 from sqlstress.report.case import ISOLATIONS, Case
 from sqlstress.report.results import Sighting, merged
@@ -50,7 +51,6 @@ from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
 from sqlstress.user_work.failures_view import explained_errors, refused_upgrades, user_checks
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
-from sqlstress.user_work.suspicions import DEFERRED, FORKED, LOST_DATA, MIXED, NEEDLESS_LOCK, NOTES_ONLY
 
 K = TypeVar("K")
 

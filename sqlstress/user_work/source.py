@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 MAX_KINDS = 20
 """Maximum number of kinds of observations or failures that are counted separately."""
-PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation sent by a worker: topic, subject, count, example, and further facts by name."""
 K = TypeVar("K")
 
 

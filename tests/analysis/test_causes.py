@@ -1,4 +1,4 @@
-"""Table of causes: each rule is reached by its facts. Real failures: tests/user_work/test_real_causes.py."""
+"""Table of causes: each rule is reached by its facts. Real failures: tests/recording/test_real_causes.py."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ import pytest
 
 from sqlstress import api
 from sqlstress.experiments.hunt.result import WAL_RESET
+from sqlstress.recording import FAILED_STATEMENT
 from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.targets.sqlite.connections import native_unavailable
 from sqlstress.targets.sqlite.drivers.sqlite3_driver import versions
-from sqlstress.user_work import FAILED_STATEMENT
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.skipif(

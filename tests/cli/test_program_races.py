@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sqlstress.user_work.program_races import TracedProgram
-from sqlstress.user_work.suspicions import EXPIRED, MIXED_VIEW, SKEW, SPLIT_VIEW, STALE
-from sqlstress.user_work.traced_statements import TracedStatement, Write
-from sqlstress.user_work.weak_checks import weak_checks
+from sqlstress.races.program_races import TracedProgram
+from sqlstress.races.suspicions import EXPIRED, MIXED_VIEW, SKEW, SPLIT_VIEW, STALE
+from sqlstress.races.traced_statements import TracedStatement, Write
+from sqlstress.races.weak_checks import weak_checks
 from tests.cli.conftest import Cli, saved
 
 BEGINNING = """

@@ -24,7 +24,7 @@ from threading import get_ident
 from types import FrameType
 from typing import Any
 
-from sqlstress.user_work.failures import words_of
+from sqlstress.recording.failures import words_of
 from sqlstress.user_work.notes import folder_of
 
 TABLE = "sqlstress_ledger"
@@ -37,7 +37,7 @@ SETUP_SQL = (
 )
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
-_WRAPPERS = "sqlstress.user_work.recorded_classes"
+_WRAPPERS = "sqlstress.recording.recorded_classes"
 """Module of our wrappers of sqlite3. The profile function ignores other modules of sqlstress."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 

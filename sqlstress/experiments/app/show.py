@@ -40,6 +40,8 @@ from sqlstress.experiments.app import (
     sentences,
 )
 from sqlstress.experiments.app.migrations import is_migration
+from sqlstress.races.suspicions import DEFERRED
+from sqlstress.recording import CALL_COST, IN_MEMORY, NO_EFFECT
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.report.results import Sighting
@@ -48,7 +50,6 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
-from sqlstress.user_work import CALL_COST, IN_MEMORY, NO_EFFECT
 from sqlstress.user_work.failures_view import (
     explained_errors,
     failure_blocks,
@@ -75,7 +76,6 @@ from sqlstress.user_work.show import (
     shorter_transactions,
     suspicion_findings,
 )
-from sqlstress.user_work.suspicions import DEFERRED
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
 """Minimums for a finding on opened connections: share of a call's time, and connections per call."""

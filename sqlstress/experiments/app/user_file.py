@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlstress.errors import UsageError, plainly
+from sqlstress.recording import MAX_WEIGHT
 from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.system.child import end_with_parent
 from sqlstress.system.interrupt import Pulse
 from sqlstress.system.processes import Died, call_in_subprocess
 from sqlstress.targets import target_of
-from sqlstress.user_work import MAX_WEIGHT, loading, notes
+from sqlstress.user_work import loading, notes
 from sqlstress.user_work.checks import end_parameters
 from sqlstress.user_work.own_files import OtherFileError, OwnFiles, guard_files
 

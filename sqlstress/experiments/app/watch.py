@@ -40,11 +40,12 @@ from sqlstress.experiments.app import (
     WHOLE,
     is_trial_database,
 )
+from sqlstress.races.listening import Listener, call_soon
+from sqlstress.recording import PlainObservation
+from sqlstress.recording.failures import LEAD, words_of
+from sqlstress.recording.threads import other_threads_running
 from sqlstress.targets.postgres.dialect import REPORTED
-from sqlstress.user_work.failures import LEAD, words_of
-from sqlstress.user_work.listening import Listener, call_soon
-from sqlstress.user_work.source import MAX_KINDS, PlainObservation
-from sqlstress.user_work.threads import other_threads_running
+from sqlstress.user_work.source import MAX_KINDS
 
 if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger

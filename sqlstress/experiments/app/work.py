@@ -28,15 +28,17 @@ from sqlstress.experiments.app import (
 from sqlstress.experiments.app.ledger import SETUP_SQL, TABLE, acknowledged
 from sqlstress.experiments.app.openings import openings_memory
 from sqlstress.experiments.app.worker import open_calls
+from sqlstress.recording import CALL_COST, DELETED, LOST_LOCKS, NEVER, NOT_COMMITTED
 from sqlstress.report import Check
 from sqlstress.report.results import MAX_COUNTEREXAMPLES
 from sqlstress.statistics.units import plural, verb
-from sqlstress.user_work import CALL_COST, DELETED, LOST_LOCKS, NEVER, NOT_COMMITTED, database
+from sqlstress.user_work import database
 from sqlstress.user_work.loading import CONNECT, SETUP
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:
     from sqlstress.engine.protocols import Outcome
+    from sqlstress.recording import PlainObservation
     from sqlstress.report import Trial
     from sqlstress.report.case import Case
     from sqlstress.report.results import Sighting
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
     from sqlstress.targets.sqlite.place import SqlitePlace
     from sqlstress.user_work.rehearsal import Opener
-    from sqlstress.user_work.source import PlainObservation
 
 NAME, FILES, LEDGER = "database that was used", "files of the database", "ledger"
 OPEN = "transactions left open"

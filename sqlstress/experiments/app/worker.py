@@ -27,26 +27,27 @@ from sqlstress.experiments.app import (
     USED_FILE,
 )
 from sqlstress.experiments.app.migrations import is_migration, migration_race, schema_check
+from sqlstress.recording import PlainObservation
+from sqlstress.recording.failures import is_within
+from sqlstress.recording.messages import OTHER_KINDS, group_key
 from sqlstress.targets.postgres import dialect as server
-from sqlstress.user_work.failures import is_within
 from sqlstress.user_work.loading import CONNECT, FINISH, imported_modules
-from sqlstress.user_work.messages import OTHER_KINDS, group_key
-from sqlstress.user_work.source import KindCounter, PlainObservation, UserSource
+from sqlstress.user_work.source import KindCounter, UserSource
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
     from sqlstress.experiments.app.ledger import Ledger
     from sqlstress.experiments.app.watch import FileWatch, ServerWatch
+    from sqlstress.races.tracing import Tracer
+    from sqlstress.recording.failed_statements import FailedStatements
+    from sqlstress.recording.lost_locks import LostLocks
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import ConnectionInfo
-    from sqlstress.user_work.failed_statements import FailedStatements
-    from sqlstress.user_work.lost_locks import LostLocks
     from sqlstress.user_work.notes import Notebook
     from sqlstress.user_work.own_files import OwnFiles
     from sqlstress.user_work.rehearsal import Calls
-    from sqlstress.user_work.tracing import Tracer
 
 
 SPARE_DESCRIPTORS = 12
@@ -156,10 +157,10 @@ class AppSource(UserSource):
 
     def _watch_statements(self, address: str) -> FailedStatements:
         """Start to watch connections to SQLite, and return the recorder of failed statements."""
-        from sqlstress.user_work.call_costs import CallCosts
-        from sqlstress.user_work.callers import UserFrames
-        from sqlstress.user_work.failed_statements import FailedStatements
-        from sqlstress.user_work.lost_locks import LostLocks
+        from sqlstress.recording.call_costs import CallCosts
+        from sqlstress.recording.callers import UserFrames
+        from sqlstress.recording.failed_statements import FailedStatements
+        from sqlstress.recording.lost_locks import LostLocks
 
         statements = FailedStatements(UserFrames(Path(self.case.spec.file).parent), CallCosts())
         self._statements, self._locks = statements, LostLocks(address, statements)
@@ -175,8 +176,8 @@ class AppSource(UserSource):
 
     def _cause(self) -> str:
         """Return a sentence on the first failed statement and its cause, after a space; empty if unknown."""
-        from sqlstress.user_work import FAILED_STATEMENT
-        from sqlstress.user_work.failure_facts import explain
+        from sqlstress.recording import FAILED_STATEMENT
+        from sqlstress.recording.failure_facts import explain
 
         records = self._statements.records() if self._statements else []
         failures = (

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from sqlstress.experiments.exec import Timeouts
 from sqlstress.experiments.exec.refusal import LARGEST_SCRIPT, VARIABLE, scripts
 from sqlstress.experiments.exec.template import DATABASE
-from sqlstress.user_work import MOVED
-from sqlstress.user_work.lost_locks import touch_kind
+from sqlstress.recording import MOVED
+from sqlstress.recording.lost_locks import touch_kind
 
 COMMAND = "the command"
 """Place of text that is in the words of the command, not in a file."""

@@ -14,10 +14,10 @@ from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
 from sqlstress.analysis.wording import FailureTime
 from sqlstress.experiments.exec import ANSWER, STDERR, TIMEOUTS, TOUCHED, Timeouts, sentences
+from sqlstress.recording import COPIED, DAMAGE_CODES, DELETED, LOST_LOCKS, MOVED, MOVED_CODES, NO_LOCKS
 from sqlstress.report import Run
 from sqlstress.report.results import Sighting
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, name
-from sqlstress.user_work import COPIED, DAMAGE_CODES, DELETED, LOST_LOCKS, MOVED, MOVED_CODES, NO_LOCKS
 
 MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
 """Maximum numbers of explained errors, causes per error, and characters of one error's causes."""

@@ -18,11 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlstress.experiments.exec import CLOSED, DELETED_LOCK, MOMENTS, OPEN, SLEEPING, TOUCHED
+from sqlstress.recording import (
+    COPIED,
+    DELETED,
+    LIBRARIES,
+    LOADED,
+    LOCKLESS,
+    LOST_LOCKS,
+    MOVED,
+    NO_LOCKS,
+    PlainObservation,
+)
+from sqlstress.recording.lost_locks import COPIERS
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import OpenFile
-from sqlstress.user_work import COPIED, DELETED, LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS, MOVED, NO_LOCKS
-from sqlstress.user_work.lost_locks import COPIERS
-from sqlstress.user_work.source import PlainObservation
 
 if sys.platform != "win32":
     import fcntl

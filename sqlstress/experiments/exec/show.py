@@ -35,13 +35,13 @@ from sqlstress.experiments.exec import (
 )
 from sqlstress.experiments.exec.refused import errors_after, refused, run_sightings
 from sqlstress.experiments.exec.spec import EMPTY_COMMAND
+from sqlstress.recording import MOVED
 from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import SIGBUS
-from sqlstress.user_work import MOVED
 from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (

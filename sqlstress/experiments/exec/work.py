@@ -34,14 +34,7 @@ from sqlstress.experiments.exec.refusal import CURE, lockless_place
 from sqlstress.experiments.exec.sampling import FIRST_PID, REACHED, SHARED, STRAYED, deleted_traits
 from sqlstress.experiments.exec.worker import TRIAL
 from sqlstress.machine.sqlite_builds import builds_of_files
-from sqlstress.report import Check
-from sqlstress.report.results import Sighting
-from sqlstress.sqlite_codes import BUSY, LOCKED
-from sqlstress.statistics.units import NS_PER_S, plural
-from sqlstress.system.processes import GRACE_S
-from sqlstress.system.sharing import shared_array
-from sqlstress.targets.sqlite import open_files
-from sqlstress.user_work import (
+from sqlstress.recording import (
     DAMAGE_CODES,
     DELETED,
     LIBRARIES,
@@ -51,6 +44,13 @@ from sqlstress.user_work import (
     MOVED,
     NO_LOCKS,
 )
+from sqlstress.report import Check
+from sqlstress.report.results import Sighting
+from sqlstress.sqlite_codes import BUSY, LOCKED
+from sqlstress.statistics.units import NS_PER_S, plural
+from sqlstress.system.processes import GRACE_S
+from sqlstress.system.sharing import shared_array
+from sqlstress.targets.sqlite import open_files
 from sqlstress.user_work.parent import UserWork
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from sqlstress.experiments.exec.programs import CommandExit, CommandStarter, Dia
 from sqlstress.experiments.exec.refusal import lockless_place
 from sqlstress.experiments.exec.sampling import WORKED, OpenFileSampler
 from sqlstress.experiments.exec.template import Given, fill, parse
+from sqlstress.recording.failures import statement_kind
+from sqlstress.recording.messages import OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.sqlite_codes import CANTOPEN
 from sqlstress.system.child import on_parent_end
-from sqlstress.user_work.failures import statement_kind
 from sqlstress.user_work.loading import environment
-from sqlstress.user_work.messages import OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import KindCounter, UserSource
 
 if TYPE_CHECKING:

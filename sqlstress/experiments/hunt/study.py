@@ -19,13 +19,13 @@ from sqlstress.experiments.hunt.spec import Schedule
 from sqlstress.options.option import Option, options_of
 from sqlstress.options.parsing import join_alternatives
 from sqlstress.plan import built, cases_of, options_of_command, parse_option, parse_options, plan_of, seeded
+from sqlstress.recording import FAILED_STATEMENT, LOST_LOCKS
 from sqlstress.registry import DEFAULT as DEFAULT_LOAD
 from sqlstress.report import Report, Run, Trial
 from sqlstress.report.case import KEEP_JOURNAL_MODE, Case
 from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
-from sqlstress.user_work import FAILED_STATEMENT, LOST_LOCKS
 
 AGAIN, MOST_AGAIN = 5, 15
 """Number of repetitions of a failed round, and maximum number if no repetition fails."""

@@ -249,7 +249,7 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
     """Return a worker's failed statements as sightings (observed events of the report)."""
     if not refusals:
         return []
-    from sqlstress.user_work.failures import refusal_records  # Without failures the module is not needed.
+    from sqlstress.recording.failures import refusal_records  # Without failures the module is not needed.
 
     return list(refusal_records(refusals, case.settings))
 

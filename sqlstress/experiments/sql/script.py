@@ -17,8 +17,8 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.sql.expressions import TRUE, Evaluator, Expression, NoValue, Variables
 from sqlstress.experiments.sql.expressions import read as read_expression
 from sqlstress.options.sql_text import SQLITE, Dialect
+from sqlstress.races.traced_statements import ScriptUse
 from sqlstress.user_work.statements import Position, Statement, position_at, split_statements, tokens
-from sqlstress.user_work.traced_statements import ScriptUse
 
 if TYPE_CHECKING:
     from sqlstress.targets.views import Session

@@ -29,10 +29,7 @@ from sqlstress.experiments.sql.script import (
     statements,
     walked,
 )
-from sqlstress.sqlite_codes import BUSY
-from sqlstress.statistics.histogram import Recorder
-from sqlstress.targets import target_of
-from sqlstress.user_work.failures import (
+from sqlstress.recording.failures import (
     FailureCounter,
     FailureFacts,
     Kind,
@@ -42,19 +39,22 @@ from sqlstress.user_work.failures import (
     statement_kind,
     transaction_of,
 )
-from sqlstress.user_work.failures import Step as Ran
+from sqlstress.recording.failures import Step as Ran
+from sqlstress.sqlite_codes import BUSY
+from sqlstress.statistics.histogram import Recorder
+from sqlstress.targets import target_of
 from sqlstress.user_work.source import UserSource
 from sqlstress.user_work.statements import dialect_of
 
 if TYPE_CHECKING:
     from sqlstress.engine.loop import Window
     from sqlstress.engine.protocols import Findings
+    from sqlstress.races.tracing import Tracer
     from sqlstress.report.case import Case
     from sqlstress.targets.dry import DryPlace
     from sqlstress.targets.place import SqlPlace
     from sqlstress.targets.views import Session
     from sqlstress.user_work.rehearsal import Calls
-    from sqlstress.user_work.tracing import Tracer
 
 LEDGER = "sqlstress_ledger"
 """Table of sqlstress to which each writing transaction adds a row, which proves its commit."""

@@ -38,6 +38,7 @@ from sqlstress.experiments.watch.spec import (
     Process,
     Watch,
 )
+from sqlstress.recording.messages import group_key
 from sqlstress.report import Report
 from sqlstress.report.results import Holds
 from sqlstress.show.blocks import (
@@ -58,7 +59,6 @@ from sqlstress.show.plots import Plain, Plot, View, axis, line, name
 from sqlstress.show.shown import ResultShown, Tile, verdict_tile
 from sqlstress.show.text import draw
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
-from sqlstress.user_work.messages import group_key
 
 OFTEN = 0.5
 """Minimum share, 0 to 1, of time with the write lock at which even short holds block others."""

@@ -15,8 +15,9 @@ from sqlstress.cli.commands import run
 from sqlstress.errors import SqlstressError
 from sqlstress.experiments.app.work import NAME
 from sqlstress.plan import from_toml
+from sqlstress.recording import CALL_COST
 from sqlstress.report import read
-from sqlstress.user_work import AFTER, CALL_COST, OURS, UNDER, UNKNOWN
+from sqlstress.user_work import AFTER, OURS, UNDER, UNKNOWN
 from tests.own_app import HEAD, OPERATIONS, WRITES, findings_of, left, line_of, measured
 from tests.pages import ROOT
 from tests.rows import fault

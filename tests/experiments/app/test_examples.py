@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import sqlstress
+from sqlstress.races.suspicions import DEFERRED
 from sqlstress.user_work import AFTER, SUSPICION
-from sqlstress.user_work.suspicions import DEFERRED
 from tests.pages import ROOT, blocks
 from tests.rows import mostly_thorough
 from tests.servers import needs_server

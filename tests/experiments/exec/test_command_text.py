@@ -9,7 +9,7 @@ import pytest
 from sqlstress.experiments.exec import Timeouts
 from sqlstress.experiments.exec.command_text import CommandText
 from sqlstress.experiments.exec.work import touches
-from sqlstress.user_work import COPIED, MOVED
+from sqlstress.recording import COPIED, MOVED
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,10 @@ from sqlstress.errors import EnvironmentFailure, UsageError
 from sqlstress.experiments.exec.refusal import refuse_original
 from sqlstress.experiments.exec.sampling import open_files_of
 from sqlstress.experiments.exec.work import Original, changes, marked_unread, state_of, with_libraries
+from sqlstress.recording import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 from sqlstress.report.results import Sighting
 from sqlstress.targets.sqlite import open_files
 from sqlstress.targets.sqlite.open_files import Openers
-from sqlstress.user_work import LIBRARIES, LOADED, LOCKLESS, LOST_LOCKS
 
 MARKER = ("SQLSTRESS_TEST_TRIAL", "5f")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of processes")

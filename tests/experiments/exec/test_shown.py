@@ -14,13 +14,14 @@ from sqlstress.experiments.exec.refused import error_code, refused
 from sqlstress.experiments.exec.show import databases, touched
 from sqlstress.experiments.exec.spec import Command
 from sqlstress.experiments.exec.worker import statement_in
+from sqlstress.recording import COPIED, DELETED, LOST_LOCKS, MOVED, NO_LOCKS
 from sqlstress.report import Failures, Latency, read
 from sqlstress.report.case import Case
 from sqlstress.report.results import Holder, Holds, Sighting, WalUse, WriteLock
 from sqlstress.show.text import report_text
 from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
-from sqlstress.user_work import COPIED, DELETED, LOST_LOCKS, MOVED, NO_LOCKS, OURS, UNKNOWN
+from sqlstress.user_work import OURS, UNKNOWN
 from sqlstress.user_work.options import Data
 from tests.example_report import assert_golden, example_report
 

@@ -23,8 +23,8 @@ from sqlstress.experiments.exec.programs import KEPT, CommandExit, CommandStarte
 from sqlstress.experiments.exec.template import Given, fill, parse
 from sqlstress.experiments.exec.worker import CommandSource
 from sqlstress.plan import cases_of
+from sqlstress.recording.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.targets.dry import DryPlace
-from sqlstress.user_work.messages import MAX_CHARS, OTHER_KINDS, error_line, group_key, source_line
 from sqlstress.user_work.source import MAX_KINDS, KindCounter
 from tests.drawing import CHARACTERS
 

@@ -16,9 +16,9 @@ from sqlstress.analysis.causes import diagnose
 from sqlstress.engine.loop import FOREVER_NS, Window, work_through
 from sqlstress.engine.protocols import Findings
 from sqlstress.experiments.kv.spec import Load
+from sqlstress.recording import FAILED_STATEMENT
+from sqlstress.recording.failure_facts import facts_of
 from sqlstress.report.case import Case, Settings
-from sqlstress.user_work import FAILED_STATEMENT
-from sqlstress.user_work.failure_facts import facts_of
 from tests.experiments.kv.dry import SALT
 from tests.experiments.kv.loops import LOOPS
 from tests.halves import open_source, open_work

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sqlstress.analysis.causes import diagnose
+from sqlstress.recording import FAILED_STATEMENT
+from sqlstress.recording.failure_facts import facts_of
 from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.user_work import FAILED_STATEMENT
-from sqlstress.user_work.failure_facts import facts_of
 from tests.experiments.sql.databases import Open, done
 
 READS_FIRST = "BEGIN;\nSELECT * FROM account;\nUPDATE account SET balance = 0 WHERE id = 1;\nCOMMIT;"

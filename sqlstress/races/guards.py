@@ -1,0 +1,436 @@
+"""Search in the user's source code for a guard between a query and a later write.
+
+A guard is a condition on the query's result, such as `if balance >= 10`, that decides whether the write runs:
+the write is in its branch, or the branch can leave the function or loop before the write. A write that uses
+no value of the query, as in `SET n = n - 10`, races with the query only if there is a guard. A test for a
+missing row is no guard, because an UPDATE of a missing row changes nothing.
+
+A stack has the user's functions that were running at a statement, outermost first. The search covers the
+innermost function in both stacks, and the functions from there to each statement.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from sqlstress.recording.callers import StackEntry
+
+ROW, _VALUE, _CHECKED = 1, 2, 3
+"""Kinds of expressions that depend on the query's result; 0 means other expressions.
+
+ROW: a row, or several rows. _VALUE: a value of a row. _CHECKED: the truth of a guard's condition. If several
+kinds are possible, the highest counts.
+"""
+_OTHER_COLUMNS, _WRITTEN_COLUMNS = 1, 2
+"""Kinds of guards (conditions that decide whether a write runs).
+
+_OTHER_COLUMNS: the guard tests no column that the write changes. _WRITTEN_COLUMNS: the guard tests such a
+column, or its columns are unknown.
+"""
+_FETCHING = {
+    *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
+    *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
+}
+"""Functions that return a row, rows, or the number of rows."""
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+IGNORED_LOCKS = ("with_for_update", "select_for_update")
+"""Methods of SQLAlchemy and Django that lock rows at a server, and do nothing on SQLite."""
+
+
+class FoundGuards(NamedTuple):
+    """Guards (conditions) between a query and a write, as far as the source shows them."""
+
+    exists: bool
+    """Whether a condition tests a column that the write changes."""
+    on_other_columns: bool = False
+    """Whether a condition tests only columns that the write does not change."""
+
+
+def guard_between(
+    query_stack: Sequence[StackEntry],
+    write_stack: Sequence[StackEntry],
+    columns: Collection[str],
+    read: Collection[str],
+    by_rows: bool,
+) -> FoundGuards | None:
+    """Return the guards between a query and a write; None if the source is not available.
+
+    A guard is a condition on the query's result that decides whether the write runs. `columns` are written,
+    `read` are queried. `by_rows`: a test for a missing row is a guard, because the WHERE clause tests a
+    written column.
+    """
+    depth = common_depth(query_stack, write_stack)
+    if depth is None:
+        return None
+    scopes = [scope_of(entry.file, entry.line) for entry in (*query_stack[depth:], *write_stack[depth:])]
+    if None in scopes:
+        return None
+    names = {*columns}, {*read} - {*columns}
+    kind, on_other_columns = ROW, False
+    for entry in reversed(query_stack[depth + 1 :]):
+        flow = Flow(entry, kind, names, by_rows)
+        if flow.leaves_by_error():
+            return FoundGuards(True)
+        kind, on_other_columns = flow.return_kind() or ROW, on_other_columns or flow.has_other_guard
+    flow = Flow(query_stack[depth], kind, names, by_rows)
+    before = query_stack[depth].line
+    for entry, callee in zip(write_stack[depth:], (*write_stack[depth + 1 :], None), strict=True):
+        if flow.has_guard(before, entry.line):
+            return FoundGuards(True)
+        on_other_columns = on_other_columns or flow.has_other_guard
+        if not callee:
+            break
+        argument_kinds = flow.parameters(entry.line, callee)
+        flow, before = Flow(callee, 0, names, by_rows, argument_kinds), 0
+    return FoundGuards(False, on_other_columns)
+
+
+def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
+    """Return the index of the innermost function that is running in both stacks; None if none is."""
+    result = None
+    for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
+        # The frame of a later call may have the same id.
+        if (reader.frame, reader.file) != (writer.frame, writer.file):
+            break
+        if scope_of(reader.file, reader.line) is not scope_of(writer.file, writer.line):
+            break
+        result = depth
+        if reader.instruction != writer.instruction:
+            break
+    return result
+
+
+@cache
+def _module(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+@cache
+def scope_of(file: str, line: int) -> _Function | ast.Module | None:
+    """Return the function or module that contains a line; None without the source."""
+    module = _module(file)
+    if module is None or not module.body:
+        return None
+    around = [node for node in ast.walk(module) if isinstance(node, _Function) and contains(node, line)]
+    return max(around, key=lambda node: node.lineno, default=module)
+
+
+def ignored_lock(stack: Sequence[StackEntry]) -> str:
+    """Return the method that a function of the stack calls to lock rows, which SQLite ignores; else ""."""
+    scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
+    names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
+    return next((name for name in IGNORED_LOCKS if name in names), "")
+
+
+def scope_texts(stack: Sequence[StackEntry]) -> list[str] | None:
+    """Return the string constants in the functions of a stack; None if a source is missing."""
+    scopes = [scope_of(entry.file, entry.line) for entry in stack]
+    if not scopes or None in scopes:
+        return None
+    parts = (part for scope in scopes if scope for part in ast.walk(scope))
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def contains(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= (getattr(node, "end_lineno", 0) or 0)
+
+
+def nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below `scope` in source order, without nested functions and classes."""
+    for node in ast.iter_child_nodes(scope):
+        if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
+            yield node
+            yield from nodes(node)
+
+
+def path_of(node: ast.AST) -> str:
+    """Return the text of a dotted name, such as "self.row"; empty for other expressions."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (base := path_of(node.value)):
+        return f"{base}.{node.attr}"
+    return ""
+
+
+def condition_of(node: ast.AST) -> ast.expr | None:
+    """Return the condition of a branch, loop, assert or match; None for other nodes."""
+    return node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
+
+
+def targets_of(node: ast.AST) -> list[ast.expr]:
+    """Return the variables that an assignment or loop sets; empty for other nodes."""
+    if isinstance(node, ast.Assign):
+        return node.targets
+    target = getattr(node, "target", None)
+    return [] if target is None else [target]
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Return the positional and keyword arguments of a call expression."""
+    return [*call.args, *(word.value for word in call.keywords)]
+
+
+def _shows_absence(node: ast.expr) -> bool:
+    """Return whether an operand, None or len(...), makes a comparison a test for a missing row."""
+    if isinstance(node, ast.Call):
+        return path_of(node.func) == "len"
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+class Flow:
+    """Flow of a query's result through the variables of a function."""
+
+    def __init__(
+        self,
+        entry: StackEntry,
+        kind: int,
+        names: tuple[set[str], set[str]],
+        by_rows: bool,
+        argument_kinds: dict[str, int] | None = None,
+    ) -> None:
+        """Analyse the function of `entry`, which was running at the query or at the write.
+
+        `kind` is the kind of value, such as ROW, that the entry's line gets from the query, or 0. `names` has
+        the written columns, and other columns of the query. `argument_kinds` has the kinds of the parameters,
+        by name.
+        """
+        scope = scope_of(entry.file, entry.line)
+        assert scope
+        self._scope = scope
+        self._line, self._kind, self._by_rows = entry.line, kind, by_rows
+        self._columns, self._read = names
+        self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
+        self.has_other_guard = False
+        """Whether a guard was found that tests only columns that the write does not change."""
+        self._follow()
+
+    def _follow(self) -> None:
+        """Find the variables that depend on the query's result.
+
+        Two passes are needed, because a loop may use a variable before the line that sets it.
+        """
+        for _ in range(2):
+            for node in nodes(self._scope):
+                self._assign(node)
+
+    def has(self, node: ast.expr) -> bool:
+        """Return whether an expression depends on the query's result."""
+        return self._kind_of(node) > 0
+
+    def operands(self) -> Iterator[tuple[ast.expr, ast.expr]]:
+        """Yield both operands of each comparison, sum and difference in the function."""
+        for node in nodes(self._scope):
+            if isinstance(node, ast.Compare):
+                yield node.left, node.comparators[0]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+                yield node.left, node.right
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
+                yield node.target, node.value
+
+    def iterated(self) -> Iterator[ast.expr]:
+        """Yield the expressions over which `for` statements of the function loop."""
+        for node in nodes(self._scope):
+            if isinstance(node, ast.For | ast.AsyncFor):
+                yield node.iter
+
+    def has_guard(self, after: int, line: int) -> bool:
+        """Return whether a condition on the query's result decides whether `line` runs.
+
+        `after` is the first line in which the condition may end.
+        """
+        return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
+
+    def leaves_by_error(self) -> bool:
+        """Return whether a condition on the query's result may raise an error."""
+        return self._note_guards(
+            test
+            for node, test in self._tests(self._line, None)
+            if isinstance(node, ast.Assert) or any(isinstance(part, ast.Raise) for part in nodes(node))
+        )
+
+    def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
+        """Return whether any of `tests` is a condition on a column that the write changes.
+
+        Set `has_other_guard` for conditions on other columns only.
+        """
+        tested = {self._tested_columns(test) for test in tests}
+        self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
+        return _WRITTEN_COLUMNS in tested
+
+    def return_kind(self) -> int:
+        """Return the highest kind of the returned values; _CHECKED if a condition decides on a return."""
+        kinds = [0]
+        for node in nodes(self._scope):
+            if isinstance(node, ast.Return | ast.Yield) and node.value:
+                kinds.append(self._kind_of(node.value))
+        leaves = self._note_guards(
+            test
+            for node, test in self._tests(self._line, None)
+            if any(isinstance(part, ast.Return) for part in nodes(node))
+        )
+        return _CHECKED if leaves else max(kinds)
+
+    def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
+        """Return the kind, such as ROW, of each argument in a call of `callee`, by parameter name.
+
+        The names include known attributes of the object, such as "self.row".
+        """
+        scope = scope_of(callee.file, callee.line)
+        if not isinstance(scope, _Function):
+            return {}
+        names = [argument.arg for argument in (*scope.args.posonlyargs, *scope.args.args)]
+        is_method = bool(names) and names[0] in ("self", "cls")
+        kinds: dict[str, int] = {}
+        for node in nodes(self._scope):
+            if isinstance(node, ast.Call) and contains(node, line):
+                owner, _, function = path_of(node.func).rpartition(".")
+                if function != scope.name:
+                    continue
+                if is_method:
+                    base = f"{owner}."
+                    kinds.update(
+                        {
+                            f"{names[0]}.{name.removeprefix(base)}": kind
+                            for name, kind in self._kinds_by_name.items()
+                            if name.startswith(base)
+                        }
+                    )
+                    if kind := self._kinds_by_name.get(owner, 0):
+                        kinds[names[0]] = kind
+                pairs = [*zip(names[is_method:], node.args, strict=False)]
+                pairs += [(word.arg, word.value) for word in node.keywords if word.arg]
+                kinds.update({name: kind for name, value in pairs if (kind := self._kind_of(value))})
+        return kinds
+
+    def _assign(self, node: ast.AST) -> None:
+        """Set the kinds of the variables that a node assigns."""
+        targets: list[ast.expr] = []
+        value: ast.expr | None = None
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+            targets, value = [node.target], node.value
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            targets, value = [node.target], node.iter
+        elif isinstance(node, ast.withitem) and node.optional_vars:
+            targets, value = [node.optional_vars], node.context_expr
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
+            # After `cursor.execute(...)` the cursor has the rows.
+            call = node.value.value if isinstance(node.value, ast.Await) else node.value
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                targets, value = [call.func.value], node.value
+        kind = self._kind_of(value) if value else 0
+        for target in targets if kind else []:
+            unpacks = isinstance(target, ast.Tuple | ast.List)
+            for part in ast.walk(target):
+                if name := path_of(part):
+                    previous = self._kinds_by_name.get(name, 0)
+                    self._kinds_by_name[name] = max(previous, _VALUE if unpacks and kind == ROW else kind)
+                    if isinstance(part, ast.Attribute):
+                        break
+
+    def _kind_of(self, node: ast.expr) -> int:
+        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query."""
+        if name := path_of(node):
+            parts = name.split(".")
+            for end in range(len(parts), 0, -1):
+                if kind := self._kinds_by_name.get(".".join(parts[:end]), 0):
+                    return kind if end == len(parts) else max(kind, _VALUE)
+            return 0
+        if isinstance(node, ast.Await | ast.Starred | ast.FormattedValue):
+            return self._kind_of(node.value)
+        if isinstance(node, ast.Call):
+            return self._kind_of_call(node)
+        parts_of = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        kind = max(map(self._kind_of, parts_of), default=0)
+        if kind == ROW and isinstance(node, ast.Subscript | ast.BinOp | ast.Attribute):
+            return _VALUE
+        is_condition = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
+        if is_condition and kind and self._tested_columns(node, False) == _WRITTEN_COLUMNS:
+            return _CHECKED
+        return kind
+
+    def _kind_of_call(self, node: ast.Call) -> int:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
+        base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
+        kind = max([base, *map(self._kind_of, arguments_of(node))])
+        # The innermost call expression around the query's line runs the query.
+        within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
+        if self._kind and contains(node, self._line) and not within:
+            return max(kind, _VALUE if "scalar" in name else self._kind)
+        if kind == ROW and name not in _FETCHING:
+            return _VALUE
+        return kind
+
+    def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
+        """Yield branches, loops and asserts between two lines, each with its condition.
+
+        `line` is the last line; None means no limit.
+        """
+        for node in nodes(self._scope):
+            test = condition_of(node)
+            if (
+                isinstance(test, ast.expr)
+                and (test.end_lineno or 0) >= after
+                and (line is None or test.lineno <= line)
+            ):
+                yield node, test
+            if isinstance(node, ast.BoolOp) and line is not None and contains(node, line):
+                yield node, node.values[0]
+
+    def _decides(self, node: ast.AST, line: int) -> bool:
+        """Return whether a branch, loop or assert may decide whether `line` runs."""
+        if isinstance(node, ast.Assert) or contains(node, line):
+            return True
+        for part in nodes(node):
+            # An ORM writes a changed attribute later, when its session is flushed.
+            if any(
+                isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
+                for target in targets_of(part)
+            ):
+                return True
+            if isinstance(part, LEAVING):
+                return True
+        return isinstance(node, ast.While)
+
+    def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS for a condition on the query's result; else 0.
+
+        `truth` is whether a plain value counts as a condition, as in `if value:`.
+        """
+        if isinstance(test, ast.BoolOp):
+            return max(self._tested_columns(value, truth) for value in test.values)
+        if isinstance(test, ast.UnaryOp):
+            return self._tested_columns(test.operand, truth)
+        if isinstance(test, ast.NamedExpr | ast.Await):
+            return self._tested_columns(test.value, truth)
+        is_comparison = isinstance(test, ast.Compare)
+        compared = [test.left, *test.comparators] if isinstance(test, ast.Compare) else [test]
+        kind = max(map(self._kind_of, compared))
+        if is_comparison:
+            is_guard = kind > 0 and not any(map(_shows_absence, compared))
+        else:
+            is_guard = kind == _CHECKED or (truth and kind == _VALUE)
+        if not is_guard and not (self._by_rows and kind and (truth or is_comparison)):
+            return 0
+        return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
+
+    def _names_others(self, test: ast.expr) -> bool:
+        """Return whether a condition names only columns that the write does not change."""
+        names = set()
+        for node in ast.walk(test):
+            if isinstance(node, ast.Attribute):
+                names.add(node.attr.lower())
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                names.add(str(node.slice.value).lower())
+        return bool(names & self._read) and not names & self._columns

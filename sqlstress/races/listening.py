@@ -1,0 +1,310 @@
+"""Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
+
+It works with connections that any library opened. Because the trace can deadlock if several threads use the
+connection, a listener ends before that can happen. Python calls a thread's profile function at each call and
+return in the thread.
+"""
+
+from __future__ import annotations
+
+import _thread
+import dis
+import sqlite3
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, ClassVar
+from weakref import WeakSet, WeakValueDictionary
+
+from sqlstress.recording.threads import (
+    WRAPPER_CODES,
+    any_continues,
+    has_other_threads,
+    on_thread_start,
+    other_threads,
+    other_threads_running,
+)
+
+
+def call_soon(call: Callable[[], None]) -> None:
+    """Call a function at this thread's next profile event: when a function is called or returns."""
+    previous = sys.getprofile()
+    if previous is not None and not callable(previous):
+        return  # An active profiler written in C could not be restored.
+
+    def profile(_frame: FrameType, _event: str, _arg: Any) -> None:
+        _set_profile(previous)
+        with suppress(sqlite3.Error):  # A closed or busy connection stays untraced.
+            call()
+
+    _set_profile(profile)
+
+
+def _set_profile(profile: Any) -> None:
+    """Set this thread's profile function. Retry if another thread sets its own at the same moment."""
+    for _ in range(_TRIES):
+        with suppress(RuntimeError):
+            sys.setprofile(profile)
+            return
+        time.sleep(0)
+
+
+_TRIES = 1000
+
+
+class ConnectionUses:
+    """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
+
+    It ends the trace of a connection before a second thread's call reaches SQLite. It slows down every Python
+    call, so it is not used in a measurement.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
+        """Listeners by `id()` of the connection, which keeps the listener alive."""
+        self._earlier: set[int] = set()
+        """Ids of the threads from before `start`, which have no profile function."""
+
+    def start(self) -> None:
+        """Observe the calls of this thread and of threads that the threading module starts later."""
+        self._earlier = other_threads()
+        bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+        def begin(thread: threading.Thread) -> None:
+            _set_profile(self._profile)
+            bootstrap(thread)
+
+        WRAPPER_CODES.add(begin.__code__)
+        # Not by threading.setprofile: it would end a thread whose profile function cannot be set.
+        threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
+        _set_profile(self._profile)
+
+    def add(self, connection: sqlite3.Connection, listener: Listener) -> None:
+        self._listeners[id(connection)] = listener
+
+    def has_unobserved_thread(self) -> bool:
+        """Return whether a running thread lacks our profile function, so that its calls are not observed."""
+        # All threads are listed first. So a thread that starts after that is not taken for unobserved.
+        thread_ids = other_threads()
+        unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
+        return bool(unobserved) and other_threads_running(unobserved)
+
+    def _profile(self, _frame: FrameType, event: str, arg: Any) -> None:
+        if not event.startswith("c_"):
+            return
+        target: Any = getattr(arg, "__self__", None)
+        kind = type(target)
+        if issubclass(kind, sqlite3.Cursor):
+            with suppress(Exception):  # The user's subclass of Cursor did not call __init__.
+                target = target.connection
+        elif not issubclass(kind, sqlite3.Connection):
+            return
+        if listener := self._listeners.get(id(target)):
+            # An error here would reach the user's code, and remove the profile function.
+            with suppress(Exception):
+                listener.enter() if event == "c_call" else listener.exit()
+
+
+class Listener:
+    """Reporter of a connection's statements before they run, until the callback `begins` returns False.
+
+    A listener also ends when several running threads may use the connection, because they could deadlock:
+    SQLite calls the trace, which needs the GIL, while it holds the connection's mutex. Another thread with
+    the GIL may wait for the mutex, as sqlite3 does when it binds a value.
+    """
+
+    _open: ClassVar[WeakSet[Listener]] = WeakSet()
+    """Active listeners. A connection keeps its listener alive."""
+    _PATIENCE_S, _LOOK_S, _UNDISTURBED_S = 10.0, 0.001, 0.5
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        begins: Callable[[str], object],
+        ends: Callable[[], object] = bool,
+        uses: ConnectionUses | None = None,
+    ) -> None:
+        """Start the trace, unless other running threads may already use the connection.
+
+        `begins` gets each statement, and returns False to end the trace. `ends` is called if other threads
+        end the trace: with `uses` (an observer of calls) only if a thread uses the connection at the same
+        time, else as soon as a thread could use the connection.
+        """
+        self._connection, self._begins, self._ends = connection, begins, ends
+        self._is_over = False
+        """Whether the trace must end, because several threads may use the connection."""
+        self._is_shared: bool | None = None
+        """Whether sqlite3 lets other threads use the connection; None while there is no other thread."""
+        self._uses = uses
+        self._user_threads = {threading.get_ident()}
+        """Ids of the threads that called a method of the connection."""
+        self._within: Counter[int] = Counter()
+        """Number of running (nested) calls of the connection's methods, by thread."""
+        self._entry = threading.Lock()
+        """Lock while a thread decides whether it may call the connection."""
+        if uses:
+            uses.add(connection, self)
+        else:
+            on_thread_start(self._on_thread_start)
+        if not uses and has_other_threads():
+            self._check_sharing()
+            if self._is_shared and other_threads_running():
+                ends()
+                return
+        self._open.add(self)
+        connection.set_trace_callback(self._trace)
+
+    def _check_sharing(self) -> None:
+        if self._is_shared is None:
+            self._is_shared = _is_shareable(self._connection)
+
+    def _trace(self, sql: str) -> None:
+        # SQLite calls the trace in a call of this thread, so this thread holds the connection's mutex.
+        thread = threading.get_ident()
+        self._within[thread] += 1
+        try:
+            if self._is_over or self._is_in_danger():
+                self._leave()
+            elif self._begins(sql) is False:
+                self._stop()
+        finally:
+            self._within[thread] -= 1
+
+    def _is_in_danger(self) -> bool:
+        if not self._uses:
+            return bool(self._is_shared) and other_threads_running()
+        if not self._uses.has_unobserved_thread():
+            return False
+        self._check_sharing()
+        return bool(self._is_shared)
+
+    # Actions of a thread before and after each call of a method of the connection.
+
+    def enter(self) -> None:
+        """Handle the start of a call by this thread. End the trace if other threads use the connection."""
+        thread = threading.get_ident()
+        if self._within[thread]:
+            self._within[thread] += 1
+            return  # A nested call: by our trace, or by a function of the user that SQLite calls.
+        with self._entry:
+            if thread not in self._user_threads and not self._accepts_this_thread():
+                return  # sqlite3 will refuse this thread's call.
+            self._user_threads.add(thread)
+            other_user_threads = self._user_threads - {thread}
+            # A fetch by a `for` loop causes no profile event. A thread that runs or sleeps may be in such a
+            # loop, so it counts as using the connection.
+            if any(self._within[other] for other in other_user_threads) or (
+                other_user_threads and any_continues(other_user_threads)
+            ):
+                self._is_over = True
+            if self._is_over:
+                self._leave_when_free(other_user_threads)
+            self._within[thread] += 1
+
+    def exit(self) -> None:
+        """Handle the end of this thread's call of the connection."""
+        thread = threading.get_ident()
+        self._within[thread] = max(self._within[thread] - 1, 0)
+
+    def _accepts_this_thread(self) -> bool:
+        try:
+            sqlite3.Connection.cursor(self._connection)
+        except sqlite3.ProgrammingError:
+            return False
+        return True
+
+    def _leave_when_free(self, other_user_threads: set[int]) -> None:
+        """End the trace when no other thread calls the connection; give up after _PATIENCE_S.
+
+        Even if another thread ends the trace in its trace callback, wait: the callback needs the GIL until it
+        returns.
+        """
+        deadline = time.monotonic() + self._PATIENCE_S
+        while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
+            if time.monotonic() > deadline:
+                return
+            time.sleep(self._LOOK_S)
+        if self in self._open:
+            with suppress(sqlite3.Error):  # The connection was closed.
+                self._leave()
+
+    def _leave(self) -> None:
+        """End the trace because of other threads, and call `ends`."""
+        self._stop()
+        self._ends()
+
+    def _stop(self) -> None:
+        self._open.discard(self)
+        self._connection.set_trace_callback(None)
+
+    @classmethod
+    def _on_thread_start(cls, at_once: bool) -> None:
+        """End the listeners whose connection a starting thread may use.
+
+        If the thread cannot run at the same time as others (`at_once` is False), no listener ends.
+        """
+        for listener in [*cls._open]:
+            listener._check_sharing()
+        ending = [listener for listener in cls._open if listener._is_shared] if at_once else []
+        for listener in ending:
+            listener._is_over = True
+        if ending:
+            cls._end(ending)
+
+    @classmethod
+    def _end(cls, ending: list[Listener]) -> None:
+        """End the given listeners when no other thread is running; give up after _PATIENCE_S.
+
+        A thread inside SQLite ends its listener itself, in the trace callback.
+        """
+        deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
+        # No thread may start to run between a check and the action that follows.
+        sys.setswitchinterval(cls._UNDISTURBED_S)
+        try:
+            while remaining := cls._open.intersection(ending):
+                time.sleep(cls._LOOK_S)
+                if not other_threads_running():
+                    for listener in remaining:
+                        with suppress(sqlite3.Error):  # The connection was closed.
+                            listener._leave()
+                if time.monotonic() > deadline:
+                    break
+        finally:
+            sys.setswitchinterval(usual_s)
+
+
+def _may_roll_back(threads: set[int]) -> bool:
+    """Return whether a thread may be in the ROLLBACK at the end of `with connection:`.
+
+    This ROLLBACK causes no profile event, so the call stacks are examined.
+    """
+    frames = sys._current_frames()
+    return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)
+
+
+def _is_in_rollback(frame: FrameType | None) -> bool:
+    while frame:
+        if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "WITH_EXCEPT_START":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _is_shareable(connection: sqlite3.Connection) -> bool:
+    """Return whether sqlite3 lets a new thread use a connection (check_same_thread=False)."""
+    cursors: list[sqlite3.Cursor] = []
+    finished = threading.Event()
+
+    def use() -> None:
+        with suppress(sqlite3.ProgrammingError):
+            cursors.append(sqlite3.Connection.cursor(connection))
+        finished.set()
+
+    # Not a threading.Thread, because the user's code may keep track of all such threads.
+    _thread.start_new_thread(use, ())
+    finished.wait()
+    return bool(cursors)

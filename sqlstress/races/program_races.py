@@ -1,0 +1,285 @@
+"""Suspicions (possible races) that need several calls of a program, or two database files.
+
+A call is one call of a user's transaction in the rehearsal, with its statements. A suspicion is a pair of
+statements that race if another process writes in between. The kinds are:
+
+- SKEW, a write skew: a call tests a column of table A, and writes table B in a later transaction. Another
+  call reads table B and changes the column of table A.
+- MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
+  each file has its own snapshot, which begins with the first read of the file.
+- SPLIT_VIEW: a call without a transaction compares or adds the results of two queries, and another
+  transaction writes both tables.
+- STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
+  transaction.
+- FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
+  program misses the writes of other processes.
+- NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
+
+Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
+Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+
+from sqlstress.races.dependence import combines
+from sqlstress.races.guards import guard_between, scope_texts
+from sqlstress.races.protected_writes import held_locks
+from sqlstress.races.suspicions import (
+    BEGINS_DEFERRED,
+    FROM_MEMORY,
+    MIXED_VIEW,
+    NEEDLESS_LOCK,
+    SKEW,
+    SPLIT_VIEW,
+    STALE_COPY,
+    Suspicion,
+)
+from sqlstress.races.touched import conditions
+from sqlstress.races.traced_statements import DELETE, UPDATE, Table, TracedStatement
+
+Statements = Sequence[TracedStatement]
+
+MIN_CALLS = 4
+"""Minimum number of calls of a transaction for a finding from repeated calls."""
+MAX_STEP = 1000
+"""Maximum step of a counter between two successive writes."""
+_LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
+_WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
+
+
+class TracedProgram:
+    """Finder of possible races that only the calls of all transactions of a program show."""
+
+    def __init__(self, calls: Sequence[Statements]) -> None:
+        self._written_together = _files_written_together(calls)
+        self._tables_together = _tables_written_together(calls)
+        self._changed = _changed_by_readers(calls)
+        self._copies = copies(calls)
+
+    def suspicions(self, call: Statements) -> Iterator[Suspicion]:
+        """Yield the possible races of one call of the program."""
+        yield from self._decisions_on_old_data(call)
+        yield from self._mixed_views(call)
+        yield from self._split_views(call)
+        yield from stale_copies(call, self._copies)
+
+    def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
+        for index, statement in enumerate(call):
+            changed = self._changed.get(statement.write.table) if statement.write else None
+            if not statement.write or not changed:
+                continue
+            # Leave out tables that the call has written before: they may hold a lock or a claim of the call.
+            written = {other.write.table for other in call[:index] if other.write}
+            transaction = (other for other in call if other.transaction == statement.transaction)
+            candidates = changed.keys() - written.union(*map(_used_tables, transaction))
+            for query in reversed(call[:index]):
+                is_earlier = query.write is None and not query.shares_snapshot(statement)
+                if (
+                    is_earlier
+                    and query.runner == statement.runner
+                    and any(_decides(query, statement, table, changed[table]) for table in candidates)
+                ):
+                    locks = held_locks(call, call.index(query), index)
+                    yield Suspicion(SKEW, statement.write.table[1], query, statement, locks)
+                    break
+
+    def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
+        for transaction in _transactions(call) if self._written_together else ():
+            if not BEGINS_DEFERRED.match(transaction[0].sql) or any(other.write for other in transaction):
+                continue
+            first_reads: dict[str, TracedStatement] = {}
+            for statement in transaction:
+                for file, _ in statement.reads if statement.in_wal else ():
+                    first_reads.setdefault(file, statement)
+            for (file, first), (other, then) in combinations(first_reads.items(), 2):
+                if frozenset((file, other)) in self._written_together and first is not then:
+                    yield Suspicion(MIXED_VIEW, "", first, then)
+                    break
+
+    def _split_views(self, call: Statements) -> Iterator[Suspicion]:
+        """Yield the first two queries, of a call without writes, whose results the code combines."""
+        if any(statement.write for statement in call):
+            return
+        queries = [statement for statement in call if statement.reads and statement.found is not None]
+        for first, then in combinations(queries, 2):
+            tables = {frozenset((table, other)) for table in first.reads for other in then.reads}
+            if (
+                not first.shares_snapshot(then)
+                and first.runner == then.runner
+                and tables & self._tables_together
+                and combines(first.stack, then.stack)
+            ):
+                yield Suspicion(SPLIT_VIEW, "", first, then)
+                return
+
+
+# Facts of a program.
+
+
+Changes = dict[Table, frozenset[str]]
+"""Columns that UPDATEs set, by table."""
+
+
+def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
+    """Return, by table, the columns of other tables that calls with a query of the table update."""
+    result: dict[Table, Changes] = {}
+    for call in calls:
+        updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
+        for table in {table for other in call if other.write is None for table in other.reads}:
+            changes = result.setdefault(table, {})
+            for write in updates:
+                if write.table != table:
+                    columns = write.sets - write.kept
+                    changes[write.table] = changes.get(write.table, frozenset()) | columns
+    return result
+
+
+def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
+    """Return the pairs of database files that one transaction writes."""
+    return {
+        frozenset(pair)
+        for call in calls
+        for transaction in _transactions(call)
+        for pair in combinations(sorted({other.write.table[0] for other in transaction if other.write}), 2)
+    }
+
+
+def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table]]:
+    """Return the pairs of tables that one transaction writes.
+
+    A table that a transaction writes twice forms a pair with itself, a set of one item.
+    """
+    return {
+        frozenset(pair)
+        for call in calls
+        for transaction in _transactions(call)
+        for pair in combinations([other.write.table for other in transaction if other.write], 2)
+    }
+
+
+def _transactions(call: Statements) -> Iterable[list[TracedStatement]]:
+    """Return the statements of each transaction of a call."""
+    transactions: dict[int, list[TracedStatement]] = {}
+    for statement in call:
+        transactions.setdefault(statement.transaction, []).append(statement)
+    return transactions.values()
+
+
+def _used_tables(statement: TracedStatement) -> set[Table]:
+    """Return the tables that a statement reads or writes."""
+    return {*statement.reads} | ({statement.write.table} if statement.write else set())
+
+
+def _decides(
+    query: TracedStatement, statement: TracedStatement, table: Table, changed: frozenset[str]
+) -> bool:
+    """Return whether a condition on a query's result decides whether a statement runs.
+
+    The condition must test a column of `changed`: the columns of `table` that other calls change.
+    """
+    read = query.reads.get(table, frozenset())
+    if not read & changed:
+        return False
+    if query.script and statement.script:
+        tested = statement.script.conditions | statement.script.otherwise
+        return bool(query.script.results & tested)
+    by_rows = bool(changed & conditions(query.sql))
+    guard = guard_between(query.stack, statement.stack, read & changed, read, by_rows)
+    return guard is not None and guard.exists
+
+
+# Copies of tables.
+
+
+def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
+    """Return the pairs (source, copy) of tables, such as a table and its cache.
+
+    A table is a copy if a transaction writes the source and deletes rows of the copy as out of date.
+    """
+    pairs = set()
+    for call in calls:
+        writes = [(statement.transaction, statement.write) for statement in call if statement.write]
+        pairs |= {
+            (source.table, copy.table)
+            for transaction, copy in writes
+            for other, source in writes
+            if transaction == other and copy.kind == DELETE != source.kind and source.table != copy.table
+        }
+    return pairs
+
+
+def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
+    """Yield possible races of writes to a copy, such as a cache, from old data.
+
+    The call read the source outside of the write's transaction. `pairs` has (source, copy).
+    """
+    for index, statement in enumerate(call):
+        if not statement.write or statement.write.kind == DELETE:
+            continue
+        for source in (source for source, copy in pairs if copy == statement.write.table):
+            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
+            inside = any(
+                other.transaction == statement.transaction
+                and (source in other.reads or (other.write and other.write.table == source))
+                for other in call
+            )
+            queries = [query for query in call[:index] if source in query.reads and query.write is None]
+            if queries and not inside:
+                yield Suspicion(STALE_COPY, statement.write.table[1], queries[-1], statement)
+
+
+# Calls of the same transaction.
+
+
+def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    """Yield the possible races that several calls of one transaction show; `calls` is in order."""
+    yield from _counters_in_memory(calls)
+    yield from _needless_locks(calls)
+
+
+def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    numbers: dict[tuple[object, ...], list[int]] = {}
+    """Numbers written by an UPDATE in order of the calls, by line, rows and column."""
+    updates: dict[tuple[object, ...], TracedStatement] = {}
+    for call in calls:
+        for index, statement in enumerate(call):
+            write = statement.write
+            if not write or write.kind != UPDATE or not write.rows:
+                continue
+            reads = frozenset[str]().union(*(other.reads.get(write.table, ()) for other in call[:index]))
+            for column in write.numbers.keys() - reads - write.wheres:
+                key = (statement.at, statement.spot, write.rows, column)
+                numbers.setdefault(key, []).append(write.numbers[column])
+                updates[key] = statement
+    for line, written in numbers.items():
+        steps = [after - before for before, after in pairwise(written)]
+        is_counter = all(0 < step <= MAX_STEP for step in steps) or all(
+            0 < -step <= MAX_STEP for step in steps
+        )
+        if len(written) >= MIN_CALLS and is_counter:
+            update = updates[line]
+            assert update.write
+            yield Suspicion(FROM_MEMORY, update.write.table[1], update, update)
+
+
+def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
+    """Yield transactions that take the write lock but, in each call and by their source, only read."""
+    begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
+    """BEGIN and first query of each transaction, by line of the BEGIN; None if the transaction wrote."""
+    for call in calls:
+        for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
+            inside = [other for other in call if other.transaction == begin.transaction]
+            queries = [other for other in inside if other.reads and not other.write]
+            reads = queries and not any(other.write for other in inside) and all(q.found for q in queries)
+            begins.setdefault(begin.at, []).append((begin, queries[0] if reads else None))
+    for transactions in begins.values():
+        begin, query = transactions[0]
+        if len(transactions) < MIN_CALLS or not query or not all(read for _, read in transactions):
+            continue
+        texts = scope_texts(begin.stack)
+        if texts is not None and not any(map(_WRITES.match, texts)):
+            yield Suspicion(NEEDLESS_LOCK, "", begin, query)

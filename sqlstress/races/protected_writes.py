@@ -1,0 +1,227 @@
+"""Reasons why no other process can interfere between a query and a later write of a call.
+
+A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons are:
+
+- Safe SQL: the write itself checks the state that it expects.
+- Repeated read: the transaction of the write reads the data again.
+- Token: the call reads a token, such as a version number, before the query and again before the write.
+- Claim: a write of the row that succeeds in only one process.
+- Own row: the process added the row when it connected, or the row's key has the process id.
+- Lock: from the query to the write, the call holds a file lock, or a claimed row that other calls claim, too.
+
+In this module, a key has the columns of a unique key and a row's values in them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlstress.races.touched import KeyValue, Row, conditions
+from sqlstress.races.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
+
+_UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
+"""Pattern of a UUID made at random or from the time, so that each call has another.
+
+Versions 3 and 5 are hashes of a name, so that two processes may make the same.
+"""
+
+
+def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
+    """Return whether the transaction of a write has read the written table before.
+
+    `earlier` has the call's statements before the write. An UPDATE needs a read of a column that it sets: a
+    read of others only shows that the row exists.
+    """
+    table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
+    return any(
+        other.shares_snapshot(statement)
+        and table in other.reads
+        and (not sets or bool(sets & other.reads[table]))
+        and (other.write is None or other.write.table != table or is_safe(other.write))
+        for other in earlier
+    )
+
+
+def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
+    """Return whether a token, such as a version number, shows that a query's result is still valid.
+
+    The call reads the token before the query. The write's transaction reads it again by the same SQL, and
+    changes its table.
+    """
+    queries_before = {
+        statement.sql
+        for statement in call[:query_index]
+        if not statement.write and not statement.shares_snapshot(call[write_index])
+    }
+    inside = [
+        (index, statement)
+        for index, statement in enumerate(call)
+        if statement.transaction == call[write_index].transaction
+    ]
+    changed = {statement.write.table for _, statement in inside if statement.write}
+    again = (
+        statement
+        for index, statement in inside
+        if index < write_index and not statement.write and statement.sql in queries_before
+    )
+    return any(changed & {*statement.reads} for statement in again)
+
+
+def owns_rows(earlier: Sequence[TracedStatement], write: Write) -> bool:
+    """Return whether the call itself has added or reserved (claimed) each row that a write changes.
+
+    `earlier` has the call's statements before the write.
+    """
+    claimed = {key for _, key in _claims(earlier, changed_keys(write))}
+    rows = write.rows or ()
+    return bool(rows) and all(claimed & {(write.table, key) for key in row} for row in rows)
+
+
+class OwnRows(NamedTuple):
+    """Rows that only this process of the rehearsal writes."""
+
+    pid: int
+    keys: frozenset[tuple[str, KeyValue]]
+    """Table name and key of each row that the process added when it connected."""
+
+    def has(self, write: Write) -> bool:
+        """Return whether each row of a write is in `keys`, or has the process id in its key."""
+        return bool(write.rows) and all(self._has_row(write.table[1], row) for row in write.rows or ())
+
+    def _has_row(self, table: str, row: Row) -> bool:
+        pid = re.compile(rf"\b{self.pid}\b")
+        return any(
+            (table, key) in self.keys or any(pid.search(str(value)) for value in key[1]) for key in row
+        )
+
+
+def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
+    """Return the rows of this process. `connecting` has the statements that ran while it connected."""
+    writes = (statement.write for statement in connecting if statement.write)
+    return OwnRows(
+        os.getpid(),
+        frozenset(
+            (write.table[1], key)
+            for write in writes
+            if write.kind in (INSERT, OVERWRITE)
+            for row in write.rows or ()
+            for key in row
+        ),
+    )
+
+
+def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
+    """Return table and key of each row that a write changes, removes or adds; empty if unknown."""
+    return {(write.table, key) for row in write.rows or () for key in row}
+
+
+def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
+    """Return table and key of each row of a write, with rows of an INSERT that already existed."""
+    return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
+
+
+def _claims(
+    call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
+) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
+    """Yield each write that succeeds in only one process (a claim), and the key of its row in `wanted`."""
+    for index, statement in enumerate(call):
+        keys = changed_keys(statement.write) & wanted if statement.write else set()
+        if (
+            statement.write
+            and keys
+            and knows_it_wrote(call, index, statement.write)
+            and _is_claim(call[:index], statement, statement.write)
+        ):
+            yield from ((statement, key) for key in keys)
+
+
+def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
+    """Return whether the call can know that a statement wrote a row, and did not skip the write.
+
+    It may know from the row count, `changes()`, a later query of the table, or a query in the transaction.
+    `index` is the statement's index in the call.
+    """
+    if not write.unseen or is_new(write):
+        return True
+    queries = [(number > index, other) for number, other in enumerate(call) if other.write is None]
+    return any(
+        (later and "changes()" in other.sql.lower())
+        or (write.table in other.reads and (later or other.shares_snapshot(call[index])))
+        for later, other in queries
+    )
+
+
+def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
+    """Return whether a write succeeds in only one process.
+
+    In other processes a unique key refuses the write, or a search no longer finds the row. `earlier` has the
+    call's statements before the write.
+    """
+    if write.kind == INSERT:
+        return True
+    if not is_safe(write) and not reads_inside(earlier, statement, write):
+        return False
+    if write.kind != UPDATE:
+        return write.kind == OVERWRITE
+    queries = [query for query in earlier if query.write is None and write.table in query.reads]
+    searched = frozenset(word for query in queries for word in conditions(query.sql))
+    # A comparison with a column that the call has read stops no other process: that process reads the new
+    # value, and compares with it.
+    compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
+    return bool(write.sets.difference(*write.keys) & (searched | compared))
+
+
+def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
+    """Return the locks held from a query to a write: reserved (claimed) rows, and locked files.
+
+    A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
+    after the write.
+    """
+    later = (
+        statement.write
+        for statement in call[write_index + 1 :]
+        if statement.write and statement.write.kind in (UPDATE, DELETE)
+    )
+    released = {key for write in later for key in changed_keys(write)}
+    claimed = {
+        key
+        for statement, key in _claims(call[: query_index + 1], released)
+        if statement.write
+        and not statement.write.numbered
+        and statement.transaction != call[query_index].transaction
+    }
+    files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks}
+    return frozenset(claimed | files)
+
+
+def is_safe(write: Write) -> bool:
+    """Return whether a write's SQL itself checks the expected state, as in compare-and-set."""
+    if write.kind == DELETE:
+        return bool(write.wheres - {"rowid"}.union(*write.keys))
+    if write.kind == INSERT:
+        return bool(write.wheres)
+    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key that it
+    # sets to the old value does not count.
+    changed = write.sets - (write.kept & frozenset().union(*write.keys))
+    return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
+
+
+def is_new(write: Write) -> bool:
+    """Return whether no other process can make the rows, because each key has a new UUID."""
+    keys = changed_keys(write)
+    return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
+
+
+def _is_uuid(value: object) -> bool:
+    return isinstance(value, str) and bool(_UUID.fullmatch(value))

@@ -1,0 +1,431 @@
+"""Suspicions: pairs of SQL statements that race if another process writes in between.
+
+A call is one call of a user's transaction in the rehearsal, with its statements. The main rule: a later write
+uses the result of a query, which is outside of the write's transaction, and that transaction does not read
+the table again. Another process may have written the table in between. A suspicion is not a proof.
+
+A write is safe in these cases:
+
+- The user's source code does not use the query's result for the write.
+- SQLite computes the value itself: `SET n = n + 1`.
+- The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
+- A unique key refuses the second INSERT.
+- The code looks at the number of deleted rows.
+- The call itself made the row, or claimed it: it changed the row so that no other process takes it.
+- The transaction compares a token, such as a version number, and renews it.
+- All calls hold the same lock from the query to the write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from sqlstress.races.dependence import may_depend
+from sqlstress.races.guards import guard_between
+from sqlstress.races.protected_writes import (
+    all_keys,
+    held_locks,
+    is_new,
+    is_safe,
+    owns_rows,
+    reads_inside,
+    renews_token,
+)
+from sqlstress.races.touched import conditions, parse_change, parse_sets, searches_range
+from sqlstress.races.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
+
+STALE, STALE_COPY = "read-outside", "copy-of-read-outside"
+"""Kinds of suspicions about a write that uses a query outside of the write's transaction.
+
+STALE: both use the same table. STALE_COPY: the write stores a copy of the queried table in another table,
+such as a cache.
+"""
+DEFERRED, MIXED, FORKED = "deferred-upgrade", "connection-mixed", "connection-forked"
+"""Kinds of suspicions about wrong use of a transaction or connection.
+
+DEFERRED: a transaction begins DEFERRED, reads and then writes, so that the write may fail. MIXED: two tasks
+or threads share a transaction. FORKED: a forked process uses its parent's connection.
+"""
+GUARDED, MAYBE_GUARDED = "guarded-by-stale-read", "maybe-guarded-by-stale-read"
+"""Kinds of suspicions about a guard: a condition in the code, such as `if balance >= 10`.
+
+GUARDED: the guard tests the result of a query, and a later write changes the value (`SET n = n - 10`) without
+a comparison. By then the condition may be false. MAYBE_GUARDED: the source does not show whether there is a
+guard.
+"""
+
+SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
+SPLIT_VIEW = "split-view"
+"""Kinds of suspicions that need the calls of all transactions; `program_races` describes them."""
+
+UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
+LAST_ROW, REUSED_ID = "last-row", "reused-id"
+OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
+UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
+"""Kinds of suspicions about checks that do not protect; `weak_checks` describes them."""
+
+FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
+"""Kinds of suspicions that need several calls of a transaction; `program_races` describes them."""
+
+WHOLE_ROW = "whole-row"
+DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
+CLAIM, USE = "double-claim", "double-use"
+"""Effects of a race of the kind STALE, other than a lost update.
+
+WHOLE_ROW: an UPDATE also sets columns of the query to the old values. DOUBLE_INSERT: two processes insert a
+row after both found none; RANGE_INSERT: both searched for a range, so that no unique key refuses the second
+row. OLD_INSERT: the inserted row depends on old data, such as a count. CLAIM: two processes take a row that
+both found by its state. USE: two processes use a row, and then both delete it.
+"""
+
+LOST_DATA = (
+    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
+)
+"""Kinds of possible races that can lose data."""
+NOTES_ONLY = (MAYBE_GUARDED,)
+"""Kinds of possible races that are too uncertain for more than a note in the report."""
+
+BEGINS_DEFERRED = re.compile(r"\s*(begin(\s+deferred)?(\s+transaction)?\s*;?\s*$|savepoint\b)", re.IGNORECASE)
+"""Pattern of statements that begin a transaction without the write lock."""
+
+_EQUALITY = re.compile(r"(\w+)[\"`\]]?\s*(?:=|\bis\b|\bin\b)")
+"""Pattern of a column that a condition compares with a value."""
+_EXTREME = re.compile(r"\s*(?:max|min)\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*,[^()]*\)\s*", re.IGNORECASE)
+"""Pattern of the new value in an assignment such as `seen = max(seen, 5)`."""
+_SELECTS = re.compile(r"\bselect\b", re.IGNORECASE)
+_CREATES = re.compile(r"\s*create\b", re.IGNORECASE)
+
+
+class Suspicion(NamedTuple):
+    """Pair of statements of a call that race if another process writes in between."""
+
+    code: str
+    """Kind of the suspicion, such as STALE."""
+    table: str
+    """Table that `then` writes; empty for FORKED and MIXED_VIEW."""
+    first: TracedStatement
+    """Earlier statement; in most kinds the query whose result the write uses."""
+    then: TracedStatement
+    """Later statement: a write; for FORKED and MIXED_VIEW, any statement."""
+
+    locks: frozenset[object] = frozenset()
+    """Locks that the call held from `first` to `then`.
+
+    If every call of the transaction holds the same lock, there is no race.
+    """
+    begins_late: bool = False
+    """Whether Python's sqlite3 began the transaction of `then` just before the write."""
+
+    @property
+    def is_in_else(self) -> bool:
+        """Whether an SQL script runs the write only if a condition on the query's result is false."""
+        query, write = self.first.script, self.then.script
+        return bool(query and write and query.results & (write.otherwise - write.conditions))
+
+    @property
+    def effect(self) -> str:
+        """Effect of a race of the kind STALE, such as DOUBLE_INSERT; empty for a lost update."""
+        write = self.then.write
+        if self.code != STALE or not write:
+            return ""
+        if write.kind == INSERT:
+            if self.first.found is not False:
+                return OLD_INSERT
+            return RANGE_INSERT if searches_range(self.first.sql) else DOUBLE_INSERT
+        if write.kind == DELETE:
+            return USE
+        if self.kept_columns:
+            return WHOLE_ROW
+        _, _, where = self.first.sql.lower().partition("where")
+        tested = {words[1] for words in _EQUALITY.finditer(where)}
+        return CLAIM if tested & write.sets else ""
+
+    @property
+    def kept_columns(self) -> list[str]:
+        """Columns that an UPDATE sets to the queried values, in addition to changed columns; sorted."""
+        write = self.then.write
+        if not write or not write.sets - write.kept - write.computed:
+            return []
+        read = self.first.reads.get(write.table, frozenset())
+        return sorted((write.sets & write.kept & read) - write.wheres - frozenset().union(*write.keys))
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Kind, table and both lines of code, to recognise the suspicion in other calls."""
+        return self.code, self.table, self.first.at, self.then.at
+
+
+def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    """Yield the suspicions (possible races) that the statements of a single call show, by kind."""
+    # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
+    creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
+    call = call[creating[-1] + 1 :] if creating else call
+    yield from _stale(call)
+    yield from _guarded(call)
+    yield from _deferred(call)
+    yield from _mixed(call)
+    yield from _forked(call)
+
+
+# Columns that no call changes: an ORM may set all columns of a row, most of them to the value that they have.
+
+
+def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
+    """Return each (table, column) that UPDATEs set only to the row's old value."""
+    writes = [statement.write for call in calls for statement in call if statement.write]
+    # `sets` is empty for a statement that replaces all columns of a row.
+    replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
+    changed = {
+        (write.table, column)
+        for write in writes
+        for column in write.sets - write.kept
+        if write.kind != UPDATE or write.rows != frozenset()
+    }
+    kept = {(write.table, column) for write in writes for column in write.kept}
+    return {pair for pair in kept - changed if pair[0] not in replaced}
+
+
+def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
+    """Return a call's statements, without `columns` in the columns that writes set.
+
+    A column stays if the write also compares it in its WHERE clause.
+    """
+    statements = []
+    for statement in call:
+        if write := statement.write:
+            left_alone = {column for table, column in columns if table == write.table} - write.wheres
+            statement = statement._replace(write=write._replace(sets=write.sets - left_alone))
+        statements.append(statement)
+    return statements
+
+
+# Suspicions of the kinds STALE and GUARDED: a table is read outside of the transaction that writes it.
+
+
+def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    safe_writes: list[int] = []
+    """Indexes of safe writes, whose SQL or transaction notices a change by another process."""
+    for index, statement in enumerate(call):
+        if not (write := statement.write):
+            continue
+        if reads_inside(call[:index], statement, write) or is_safe(write):
+            safe_writes.append(index)
+            continue
+        queries = [
+            query
+            for position, query in reversed([*enumerate(call[:index])])
+            if query.write is None
+            and not (query.seeks_drawn and query.found is False)
+            and not query.shares_snapshot(statement)
+            and write.table in query.reads
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
+            and _depends(statement, write, query)
+            and _follows(statement, write, query)
+            and not renews_token(call, position, index)
+            and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
+        ]
+        if queries and not owns_rows(call[:index], write):
+            # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
+            same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
+            first = next(same, queries[0])
+            locks = held_locks(call, call.index(first), index)
+            late = any(_is_implicit_begin(other, statement) for other in call[:index])
+            yield Suspicion(STALE, write.table[1], first, statement, locks, late)
+
+
+def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
+    """Return whether the library itself began the transaction of a write, just before the write."""
+    return begin.sql.lstrip().upper().startswith("BEGIN") and (begin.transaction, begin.at, begin.spot) == (
+        write.transaction,
+        write.at,
+        write.spot,
+    )
+
+
+def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    """Yield suspicions about conditions before writes such as `SET n = n - 1`.
+
+    The write loses no update, but a condition such as `if n > 0` may have used an old value, read outside of
+    the write's transaction.
+    """
+    for index, statement in enumerate(call):
+        write = statement.write
+        if not write or write.kind not in (UPDATE, OVERWRITE) or write.sets & write.wheres:
+            continue
+        columns = (write.sets & write.computed) - write.refused - _extremes(statement.sql)
+        read = [
+            (position, query)
+            for position, query in reversed([*enumerate(call[:index])])
+            if query.write is None
+            and columns & query.reads.get(write.table, frozenset())
+            and _may_read(query, write)
+            and (query.runner == statement.runner or not (query.in_background or statement.in_background))
+        ]
+        is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
+        queries = [query for position, query in read if not renews_token(call, position, index)]
+        if not queries or is_read_inside or owns_rows(call[:index], write):
+            continue
+        kinds = [_guard_kind(query, statement, columns) for query in queries]
+        if code := next((kind for kind in (GUARDED, MAYBE_GUARDED) if kind in kinds), None):
+            query = queries[kinds.index(code)]
+            yield Suspicion(
+                code, write.table[1], query, statement, held_locks(call, call.index(query), index)
+            )
+
+
+def _extremes(sql: str) -> frozenset[str]:
+    """Return the columns that an UPDATE sets to `max` or `min` of the old and another value.
+
+    Before such a write, a condition on an old value does no harm.
+    """
+    if not (change := parse_change(sql)):
+        return frozenset()
+    matches = {column: _EXTREME.fullmatch(value) for column, value in parse_sets(change.sets).items()}
+    return frozenset(column for column, match in matches.items() if match and match[1].lower() == column)
+
+
+def _may_read(query: TracedStatement, write: Write) -> bool:
+    """Return whether a query may have read a row that a write changes; True if unknown."""
+    if query.rows is None or write.rows is None:
+        return True
+    keys = {key for row in query.rows for key in row}
+    return any(key in keys for row in (*write.rows, *write.existing) for key in row)
+
+
+def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
+    """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
+
+    A guard is a condition in the source, between both statements, on one of `columns`: those whose new values
+    SQLite computes.
+    """
+    assert statement.write
+    read = query.reads[statement.write.table]
+    if query.script and statement.script:
+        tested = statement.script.conditions | statement.script.otherwise
+        return GUARDED if (query.script.results - (read - columns)) & tested else MAYBE_GUARDED
+    by_rows = bool(columns & conditions(query.sql))
+    guard = guard_between(query.stack, statement.stack, columns, read, by_rows)
+    if guard and not guard.on_other_columns:
+        return GUARDED if guard.exists else None
+    return GUARDED if guard and guard.exists else MAYBE_GUARDED
+
+
+def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
+    """Return whether a safe write, between a query and a later write, used the query's result.
+
+    If so, the later write is no race: the safe write has noticed any change.
+    """
+    write = between.write
+    if not write or write.table != later.table:
+        return False
+    is_same = bool(all_keys(write) & all_keys(later))
+    if between.shares_snapshot(query):
+        # Query and safe write share a transaction, which is over, so the row may have changed since.
+        return not is_same
+    is_other = later.kind == INSERT or None not in (write.rows, later.rows)
+    return (is_same or not is_other) and _depends(between, write, query)
+
+
+def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
+    """Return whether the values or rows of a write may depend on a query of the table."""
+    columns = query.reads[write.table]
+    if write.kind == UPDATE:
+        return bool((write.sets - write.computed) & columns)
+    if write.kind == DELETE:
+        # If one library call runs both the query and the DELETE, its result is the row, not the row count.
+        is_counted = write.insists or (
+            write.counted and (query.at, query.spot) != (statement.at, statement.spot)
+        )
+        if query.counts and not _SELECTS.search(statement.sql):
+            # A count does not give the key of the row to delete. The DELETE depends on the count only if a
+            # guard tests it, for example to keep the last row.
+            guard = guard_between(query.stack, statement.stack, columns, columns, by_rows=False)
+            return not is_counted and (guard is None or guard.exists)
+        return query.found is not False and not is_counted
+    if write.kind == OVERWRITE and not is_new(write):
+        # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
+        # process has made from the same data, as in a cache.
+        return query.found is True and _may_take_from(write, columns)
+    # The first key, the primary key, cannot refuse a row if SQLite assigns the rowid.
+    key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
+    keys = write.keys[1:] if write.numbered else write.keys
+    # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
+    # searched for this key.
+    searched = conditions(query.sql) if write.unseen else columns
+    refused = any(key in key_columns and key <= columns and key & searched for key in keys)
+    decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
+    return not refused and decides and _may_take_from(write, columns)
+
+
+def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> bool:
+    """Return whether a query without WHERE decides about a new row: `if name not in all_names`."""
+    return not conditions(query.sql) and may_depend(query.stack, statement.stack, by_rows=True) is True
+
+
+def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
+    """Return False if the source shows that a write does not depend on a query; else True.
+
+    A call that shows the rows of a query, and then adds an unrelated row, loses nothing.
+    """
+    if write.kind == DELETE:
+        return True
+    by_rows = write.kind == INSERT or bool(write.sets & conditions(query.sql))
+    sets = write.sets if write.kind == UPDATE else frozenset[str]()
+    others = query.reads[write.table] - sets if sets else frozenset[str]()
+    return may_depend(query.stack, statement.stack, by_rows, sets, others) is not False
+
+
+def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
+    """Return whether values from the user's code may come from columns of a query."""
+    if write.sets:
+        return bool((write.sets - write.computed) & columns)
+    # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
+    return not write.computed or bool(columns.difference(write.computed, *write.keys))
+
+
+# DEFERRED, MIXED and FORKED: a transaction or connection is used in a wrong way.
+
+
+def _deferred(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    firsts: dict[int, TracedStatement | None] = {}
+    """First query of each transaction, by its number; None before the first."""
+    can_fail: set[int] = set()
+    """Numbers of DEFERRED transactions without a write so far: their first write can fail."""
+    for statement in call:
+        if statement.transaction not in firsts:
+            firsts[statement.transaction] = None
+            if BEGINS_DEFERRED.match(statement.sql):
+                can_fail.add(statement.transaction)
+        if statement.transaction in can_fail:
+            first = firsts[statement.transaction]
+            if statement.write:
+                can_fail.discard(statement.transaction)
+                if first:
+                    yield Suspicion(DEFERRED, statement.write.table[1], first, statement)
+            elif statement.reads and not first:
+                firsts[statement.transaction] = statement
+
+
+def _mixed(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    firsts: dict[int, TracedStatement] = {}
+    for statement in call:
+        first = firsts.setdefault(statement.transaction, statement)
+        if statement.runner != first.runner and statement.write:
+            yield Suspicion(MIXED, statement.write.table[1], first, statement)
+
+
+def _forked(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
+    used = [statement for statement in call if statement.forked]
+    if used:
+        yield Suspicion(FORKED, "", used[0], used[-1])

@@ -1,0 +1,127 @@
+"""Traced SQL statements, with the facts that the rehearsal records about each statement.
+
+The rehearsal calls each of the user's transactions a few times, without load. A call is one such call; its
+trace has its SQL statements in order. A statement is a query, which only reads, or a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sqlstress.races.touched import Row
+from sqlstress.recording.callers import StackEntry
+
+UPDATE, DELETE, INSERT, OVERWRITE = "update", "delete", "insert", "overwrite"
+"""Kinds of writes. OVERWRITE is an INSERT that replaces existing rows."""
+
+Table = tuple[str, str]
+"""Database file and table name."""
+
+
+class Write(NamedTuple):
+    """Direct effect of a statement on the table that it names, without triggers."""
+
+    table: Table
+    kind: str
+    """UPDATE, DELETE, INSERT or OVERWRITE."""
+
+    sets: frozenset[str] = frozenset()
+    """Columns that the statement sets; empty for a plain INSERT.
+
+    If SQLite computes any value, columns with the current time are left out: programs do not compute such a
+    time from earlier reads.
+    """
+    computed: frozenset[str] = frozenset()
+    """Columns whose new values SQLite computes from columns of the table, as in `SET n = n + 1`."""
+    wheres: frozenset[str] = frozenset()
+    """Columns of the table in the WHERE clause; for INSERT ... SELECT, columns that are read."""
+    keys: tuple[frozenset[str], ...] = ()
+    """Columns of each unique key of the table, first the primary key."""
+    kept: frozenset[str] = frozenset()
+    """Columns that an UPDATE sets to the value that each of its rows already has."""
+    cascades: str = ""
+    """Table whose rows ON DELETE deletes or changes with a replaced row; empty if there is none."""
+    numbers: Mapping[str, int] = {}
+    """Integers that an UPDATE newly sets, by column; without computed values and current times."""
+    counted: bool = False
+    """Whether the user's code seems to read the row count (number of written rows)."""
+    insists: bool = False
+    """Whether a library function raises an error for a wrong row count."""
+    unseen: bool = False
+    """Whether the user's code cannot notice that no row was written."""
+    trusts_id: bool = False
+    """Whether the user's code reads the id of the last row, and never the row count."""
+    rows: frozenset[Row] | None = None
+    """Rows that the statement changes, removes or adds; None if unknown."""
+    existing: frozenset[Row] = frozenset()
+    """Rows of an INSERT whose keys already existed in the table."""
+    numbered: bool = False
+    """Whether SQLite assigned the rowid of the new row, so that the primary key cannot refuse it."""
+    reuses_ids: bool = False
+    """Whether SQLite may give the new row the rowid of a deleted row; False with AUTOINCREMENT."""
+    refused: frozenset[str] = frozenset()
+    """Columns that the statement sets, and whose values a CHECK or trigger can refuse."""
+
+
+class ScriptUse(NamedTuple):
+    """Variables by which a statement of an SQL script depends on other statements."""
+
+    results: frozenset[str]
+    """Variables that depend on the result of the statement."""
+    conditions: frozenset[str]
+    """Variables in conditions that must be true for the statement to run."""
+    otherwise: frozenset[str]
+    """Variables in conditions that must be false for the statement to run."""
+
+
+class TracedStatement(NamedTuple):
+    """SQL statement that a call ran, with facts about the statement."""
+
+    sql: str
+    at: str
+    """Line of the user's code that ran the statement, such as "bank.py:27"."""
+    spot: int = 0
+    """Number of the position in the code, because a line may have several; 0 if unknown."""
+    transaction: int = 0
+    """Number of the transaction; each statement in autocommit mode has its own number."""
+    snapshot: int = 0
+    """Number of the transaction whose snapshot the statement reads; 0 means the statement's own.
+
+    While a query has unfetched rows, later transactions of the connection still read its snapshot.
+    """
+    runner: int = 0
+    """Id of the asyncio task that ran the statement, else of the thread."""
+    in_background: bool = False
+    """Whether a thread ran the statement for which the call did not wait."""
+    reads: Mapping[Table, frozenset[str]] = {}
+    """Columns that the statement reads, by table; "" for count(*)."""
+    in_wal: bool = False
+    """Whether all databases of the connection are in WAL mode."""
+    write: Write | None = None
+    """Direct effect of the statement on a table; None for a query."""
+    found: bool | None = None
+    """Whether a query returned a row, or its EXISTS was true; None if unknown."""
+    seeks_drawn: bool = False
+    """Whether a query searches for a value that the call drew at random, as no other call does."""
+    summarises: bool = False
+    """Whether a query depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
+    counts: bool = False
+    """Whether a query returns only a count or a sum, and so no key of a row."""
+    forked: bool = False
+    """Whether a forked process ran the statement on an inherited connection."""
+    locks: frozenset[tuple[int, int, int]] = frozenset()
+    """File locks of the process: device, inode, and a number that is new for each lock."""
+    rows: frozenset[Row] | None = None
+    """Rows that a query reads; None if unknown."""
+    stack: tuple[StackEntry, ...] = ()
+    """User's functions that were running at the statement, outermost first."""
+    script: ScriptUse | None = None
+    """Variables of the SQL script that ran the statement; None for Python code."""
+
+    def shares_snapshot(self, other: TracedStatement) -> bool:
+        """Return whether two statements read the same snapshot of the database.
+
+        If so, no other process can write unnoticed in between.
+        """
+        return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)

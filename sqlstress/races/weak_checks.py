@@ -1,0 +1,352 @@
+"""Checks and writes in a call that do not do what they seem to do.
+
+- UNREAD_COUNT: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was first.
+  The call goes on, because it does not read the row count.
+- UNREAD_VERSION: such an UPDATE compares and increments a version. The call ends without its change.
+- UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match,
+  also rows that came in between.
+- SECONDS: an UPDATE compares a time in whole seconds to see whether the row has changed. Two changes within a
+  second have the same time.
+- LAST_ROW: a call reads max(id) after its INSERT has committed, and may get the row of another process.
+- REUSED_ID: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
+  which then looks like a known row.
+- EXPIRED: a call claims a row for a limited time. Later it writes the row without a comparison that shows
+  whether the claim still holds.
+- OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
+  an earlier row.
+- RESET: INSERT OR REPLACE deletes the old row. Columns that it does not name get their default, also a
+  counter that another statement increments.
+- CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
+
+Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
+https://www.sqlite.org/lang_conflict.html, https://www.sqlite.org/c3ref/last_insert_rowid.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlstress.races.dependence import may_depend, processes_rows
+from sqlstress.races.protected_writes import changed_keys, is_new, knows_it_wrote
+from sqlstress.races.suspicions import (
+    CASCADE,
+    EXPIRED,
+    LAST_ROW,
+    OLD_ID,
+    RESET,
+    REUSED_ID,
+    SECONDS,
+    UNREAD_COUNT,
+    UNREAD_ROWS,
+    UNREAD_VERSION,
+    Suspicion,
+)
+from sqlstress.races.touched import (
+    condition_text,
+    conditions,
+    inserts_from_select,
+    may_ignore,
+    parse_change,
+    parse_sets,
+    searches_range,
+)
+from sqlstress.races.traced_statements import (
+    DELETE,
+    INSERT,
+    OVERWRITE,
+    UPDATE,
+    Table,
+    TracedStatement,
+    Write,
+)
+
+Statements = Sequence[TracedStatement]
+
+_WHOLE_SECONDS = re.compile(
+    r"\s*(current_timestamp|datetime\s*\(|unixepoch\s*\(\s*\)|strftime\s*\(\s*'%s'|"
+    r"'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d')",
+    re.IGNORECASE,
+)
+"""Pattern of an SQL value that is a time in whole seconds."""
+_SUMS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(sum|total)\s*\(", re.IGNORECASE)
+"""Pattern of a query for the sum of a column."""
+_EQUAL = re.compile(r"(\w+)[\"`\]]?\s*=(?!=)")
+"""Pattern of a comparison of a column for equality."""
+_LAST_ROW = re.compile(
+    r"select\s+max\s*\(\s*[\w.\"]+\s*\)(?:\s+as\s+\w+)?\s+from\s+[\w.\"]+\s*;?\s*$"
+    r"|.*\border\s+by\s+[\w.\"]+\s+desc\s+limit\s+1\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Pattern of a query for the largest value of a column, or for its row."""
+
+
+def id_reusing_tables(calls: Iterable[Statements]) -> set[Table]:
+    """Return the tables to which a call adds rows that may get the ids of deleted rows."""
+    writes = (statement.write for call in calls for statement in call)
+    return {write.table for write in writes if write and write.reuses_ids}
+
+
+_REPLACE = re.compile(r"\s*(?:insert\s+or\s+)?replace\s+into\s+[^(]+\(([^)]*)\)", re.IGNORECASE)
+"""Pattern of a statement that replaces rows, with its list of columns."""
+
+Counters = dict[Table, dict[str, TracedStatement]]
+"""UPDATEs that compute a column's new value from the old value, by table and column."""
+
+
+def counters_of(calls: Iterable[Statements]) -> Counters:
+    """Return the UPDATEs that compute a column from its old value, as in `SET n = n + 1`."""
+    counters: Counters = {}
+    for statement in (statement for call in calls for statement in call):
+        write = statement.write
+        if write and write.kind == UPDATE:
+            for column in write.sets & write.computed:
+                counters.setdefault(write.table, {}).setdefault(column, statement)
+    return counters
+
+
+def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
+    """Yield the possible faults in the checks and writes of a call.
+
+    `reusing` has the tables whose ids SQLite may use again.
+    """
+    for index, statement in enumerate(call):
+        if not (write := statement.write):
+            continue
+        earlier, later = call[:index], call[index + 1 :]
+        if write.kind == UPDATE and (query := _compared_query(earlier, statement, write)):
+            goes_on = any(other.write for other in later)
+            if (goes_on or _compares_version(statement.sql, write)) and not knows_it_wrote(
+                call, index, write
+            ):
+                kind = UNREAD_COUNT if goes_on else UNREAD_VERSION
+                yield Suspicion(kind, write.table[1], query, statement)
+            if _compares_seconds(statement.sql, write):
+                yield Suspicion(SECONDS, write.table[1], query, statement)
+        if write.kind in (UPDATE, DELETE) and (query := _query_of_all_rows(earlier, statement, write)):
+            yield Suspicion(UNREAD_ROWS, write.table[1], query, statement)
+        if write.kind == INSERT and write.numbered and (query := _last_row_query(statement, write, later)):
+            yield Suspicion(LAST_ROW, write.table[1], statement, query)
+        if write.kind == DELETE and write.table in reusing and (insert := _remembered(earlier, write)):
+            yield Suspicion(REUSED_ID, write.table[1], insert, statement)
+        if write.trusts_id and may_ignore(statement.sql) and (use := _next_write(statement, later)):
+            yield Suspicion(OLD_ID, write.table[1], statement, use)
+        if write.kind == OVERWRITE and (update := _reset_counter(statement, write, counters)):
+            yield Suspicion(RESET, write.table[1], update, statement)
+        if write.cascades:
+            yield Suspicion(CASCADE, write.cascades, statement, statement)
+    yield from _expired_leases(call)
+
+
+def _compared_query(earlier: Statements, statement: TracedStatement, write: Write) -> TracedStatement | None:
+    """Return the query whose result a compare-and-set UPDATE compares; None for other writes.
+
+    The query is outside of the UPDATE's transaction.
+    """
+    compared = write.sets & write.wheres
+    if not compared:
+        return None
+    return next(
+        (
+            query
+            for query in reversed(earlier)
+            if query.write is None
+            and query.found
+            and query.runner == statement.runner
+            and not query.shares_snapshot(statement)
+            and compared & (query.reads.get(write.table, frozenset()) | conditions(query.sql))
+            and write.table in query.reads
+        ),
+        None,
+    )
+
+
+def _compares_version(sql: str, write: Write) -> bool:
+    """Return whether an UPDATE compares a version: a column whose next value it computes."""
+    change = parse_change(sql)
+    equal = {column.lower() for column in _EQUAL.findall(change.condition)} if change else set[str]()
+    return bool(write.sets & write.wheres & write.computed & equal)
+
+
+def _compares_seconds(sql: str, write: Write) -> bool:
+    """Return whether an UPDATE compares only times in whole seconds that it also sets."""
+    change = parse_change(sql)
+    if not change:
+        return False
+    values = parse_sets(change.sets)
+    compared = write.sets & write.wheres
+    return bool(compared) and all(_WHOLE_SECONDS.match(values.get(column, "")) for column in compared)
+
+
+def _query_of_all_rows(
+    earlier: Statements, statement: TracedStatement, write: Write
+) -> TracedStatement | None:
+    """Return a query for the rows that a DELETE removes or an UPDATE marks; None without a fault.
+
+    The query has the same WHERE clause, but is outside of the write's transaction.
+    """
+    where = condition_text(statement.sql)
+    is_mark = bool(write.sets & write.wheres) and not write.computed
+    if where is None or write.wheres & frozenset[str]({"rowid"}).union(*write.keys):
+        return None
+    if searches_range(statement.sql) or not (write.kind == DELETE or is_mark):
+        return None
+    for query in reversed(earlier):
+        if (
+            write.table in query.reads
+            and query.runner == statement.runner
+            and not query.shares_snapshot(statement)
+            and condition_text(query.sql) == where
+            and _uses_rows(query, earlier, write.table)
+        ):
+            return query
+    return None
+
+
+def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> bool:
+    """Return whether a call uses the rows of a query of `table`, in a loop or for another write."""
+    if query.write:
+        return query.write.table != table and inserts_from_select(query.sql)
+    if not query.found:
+        return False
+    if _SUMS.match(query.sql):
+        return True
+    if query.counts:
+        return False
+    uses = any(
+        other.write and may_depend(query.stack, other.stack, by_rows=False)
+        for other in earlier[earlier.index(query) + 1 :]
+    )
+    return uses or processes_rows(query.stack)
+
+
+def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
+    """Return a query for a table's last row, after an INSERT has committed; None if there is none.
+
+    A later write uses the result as if it were the inserted row.
+    """
+    if is_new(write):
+        return None
+    for index, query in enumerate(later):
+        is_last_row = (
+            query.write is None
+            and write.table in query.reads
+            and len(query.reads) == 1
+            and not query.shares_snapshot(insert)
+            and not conditions(query.sql) - {"order", "by", "desc", "limit"}
+            and _LAST_ROW.match(query.sql.strip())
+        )
+        if is_last_row and any(
+            other.write and may_depend(query.stack, other.stack, by_rows=False) is not False
+            for other in later[index + 1 :]
+        ):
+            return query
+    return None
+
+
+def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
+    """Return an INSERT, before a row's DELETE, that stores the row's id in another table if missing."""
+    ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
+    return next(
+        (
+            statement
+            for statement in earlier
+            if statement.write
+            and statement.write.kind == INSERT
+            and statement.write.table != delete.table
+            and may_ignore(statement.sql)
+            and any(
+                values in ids
+                for row in (*(statement.write.rows or ()), *statement.write.existing)
+                for _, values in row
+            )
+        ),
+        None,
+    )
+
+
+def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
+    """Return the first later write that may use the inserted row's id; None if there is none.
+
+    A query of the table may search for the id, so it ends the search.
+    """
+    assert insert.write
+    for statement in later:
+        if insert.write.table in statement.reads and not statement.write:
+            return None
+        if statement.write and may_depend(insert.stack, statement.stack, by_rows=False) is not False:
+            return statement
+    return None
+
+
+def _reset_counter(statement: TracedStatement, write: Write, counters: Counters) -> TracedStatement | None:
+    """Return an UPDATE that computes a column which the replacing statement resets; None if there is none."""
+    replace = _REPLACE.match(statement.sql)
+    if not replace:
+        return None
+    named = {name.strip(' \t\n"`[]').lower() for name in replace[1].split(",")}
+    updates = counters.get(write.table, {})
+    return next((updates[column] for column in sorted(updates) if column not in named), None)
+
+
+# Expired leases.
+
+_LIMIT = re.compile(r"(\w+)[\"`\]]?\s*<=?\s*([^\s)]+(?:\([^)]*\))?)")
+"""Pattern of a condition such as `expires < 100`, with column and value."""
+
+
+def _expired_leases(call: Statements) -> Iterator[Suspicion]:
+    for index, claim in enumerate(call):
+        if not (claim.write and claim.write.rows and _is_lease(claim)):
+            continue
+        names = {name for row in claim.write.rows for name in row}
+        for later in call[index + 1 :]:
+            if later.transaction != claim.transaction and later.write and later.write.rows:
+                is_claimed = any(name in names for row in later.write.rows for name in row)
+                is_change = later.write.kind in (UPDATE, DELETE) and later.write.table == claim.write.table
+                if is_claimed and is_change and not _compares_claim(call, claim, later):
+                    yield Suspicion(EXPIRED, claim.write.table[1], claim, later)
+                    break
+
+
+def _is_lease(claim: TracedStatement) -> bool:
+    """Return whether an UPDATE takes rows whose time limit is over, and sets a later limit.
+
+    The user's code must notice whether it got the rows, by RETURNING or the row count.
+    """
+    write, change = claim.write, parse_change(claim.sql)
+    if not write or not change or write.kind != UPDATE or write.unseen:
+        return False
+    values = parse_sets(change.sets)
+    limits = ((column.lower(), limit) for column, limit in _LIMIT.findall(change.condition))
+    return any(
+        column in values and column in write.wheres and _is_later(values[column].strip(), limit)
+        for column, limit in limits
+    )
+
+
+def _is_later(value: str, limit: str) -> bool:
+    """Return whether an SQL value is later than a limit: a larger literal, or a sum."""
+    try:
+        return float(value) > float(limit)
+    except ValueError:
+        are_texts = value[:1] == limit[:1] == "'"
+        return value > limit if are_texts else value != limit and value.startswith(limit)
+
+
+def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
+    """Return whether a later write's transaction compares a column set by the claim, such as the owner.
+
+    If so, the transaction notices when the claim no longer holds.
+    """
+    assert claim.write
+    columns = claim.write.sets - claim.write.computed
+    return any(
+        columns & (other.write.wheres if other.write else conditions(other.sql))
+        for other in call
+        if other.transaction == later.transaction and _concerns(other, claim.write.table)
+    )
+
+
+def _concerns(statement: TracedStatement, table: Table) -> bool:
+    return table in statement.reads or (statement.write is not None and statement.write.table == table)

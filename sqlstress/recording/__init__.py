@@ -1,0 +1,70 @@
+"""Records of the user's statements under load, and the facts that lead to the cause of a failure.
+
+Connections of the user's code are instances of subclasses that record each statement. Each worker process
+sends its records to the parent process as observations, which become the report's sightings.
+
+- failed_statements: the recorder of a process
+- recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
+- failures, failure_facts: failed statements by kind, and their facts in the form of `analysis.causes`
+- after_calls, call_costs, overlaps: records that need whole calls
+- lost_locks: causes for the loss of SQLite's locks
+"""
+
+from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB, READONLY
+
+PlainObservation = tuple[str, str, int, str, dict[str, str]]
+"""Observation sent by a worker: topic, subject, count, example, and further facts by name."""
+FAILED_STATEMENT = "failed statement"
+"""Report topic: statements that SQLite refused."""
+LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
+"""Report topics: calls that returned in an open transaction; calls whose transaction never committed."""
+NEVER = "never"
+"""Value "yes" in NOT_COMMITTED observations: the process never committed a transaction left open."""
+OPEN_STATEMENT = "open statement"
+"""Report topic: queries that stayed open because of unfetched rows."""
+SLOW_READ = "slow read"
+"""Report topic: queries after which the call worked for long, perhaps between their rows."""
+OVERLAP = "overlapping transactions"
+"""Report topic: statements that ran in another thread's transaction, on a shared connection."""
+NO_EFFECT = "PRAGMA without effect"
+"""Report topic: a PRAGMA in a transaction, or COMMIT or ROLLBACK without one, all without effect."""
+REPEATED = "repeated transactions"
+"""Report topic: calls that repeated or kept earlier work after SQLite had refused a write."""
+SPLIT = "split transaction"
+"""Report topic: calls of `executescript` that committed an open transaction early."""
+SCHEMA_CHANGE = "schema change"
+"""Report topic: statements outside of a transaction that changed the schema."""
+UNCLOSED = "unclosed connections"
+"""Report topic: lines of code that opened connections and left them open."""
+LONG_HOLD = "long hold"
+"""Report topic: transactions that held the write lock for a long time."""
+IN_MEMORY = "in memory"
+"""Report topic: connections to databases in memory, which only their process can see."""
+LOST_LOCKS = "lost locks"
+"""Report topic: causes and signs that a process lost SQLite's locks on an open database."""
+CLOSED, DELETED = "closed", "deleted"
+"""Causes for the loss of SQLite's locks on an open database.
+
+CLOSED: code other than SQLite opened a file of the database. DELETED: -wal or -shm was deleted while in use.
+"""
+COPIED, MOVED = "copied by a program", "moved or deleted"
+"""Causes for the loss of SQLite's locks on an open database.
+
+COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
+"""
+DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
+"""SQLite errors of a database that was used without locks, or whose WAL was deleted."""
+MOVED_CODES = *DAMAGE_CODES, READONLY
+"""SQLite errors of a database that was moved, replaced or deleted while open."""
+LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
+NO_LOCKS = "no locks"
+"""Causes and signs of lost SQLite locks, in a process with two SQLite libraries or without locks.
+
+LIBRARIES: two libraries used the database. LOADED: two libraries were loaded, and the database was open
+twice. LOCKLESS: the database was open, but without any of SQLite's locks. NO_LOCKS: the process wrote without
+any lock.
+"""
+CALL_COST = "call cost"
+"""Report topic: connections and commits of a function's calls. The count is the number of calls."""
+MAX_WEIGHT = 1_000_000
+"""Maximum weight (relative frequency) of an operation."""

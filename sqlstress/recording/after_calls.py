@@ -1,0 +1,319 @@
+"""Records of open transactions, open queries and refused writes after each call of the user's code.
+
+A call is one call of a function of the user's file. A history has the last statements of a connection. A
+refused write failed with SQLITE_BUSY or because of a constraint.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from threading import get_ident
+from time import perf_counter
+
+from sqlstress.recording import (
+    LEFT_OPEN,
+    NEVER,
+    NOT_COMMITTED,
+    OPEN_STATEMENT,
+    REPEATED,
+    SLOW_READ,
+    PlainObservation,
+)
+from sqlstress.recording.callers import is_abandoned
+from sqlstress.recording.connections import has_open_statement, is_in_transaction, is_open, reading_steps
+from sqlstress.recording.failures import (
+    MAX_KINDS,
+    Caller,
+    FailureCounter,
+    Kind,
+    TimedStep,
+    count_kind,
+    is_write,
+    short_sql,
+    statement_kind,
+    transaction_steps,
+)
+from sqlstress.recording.history import History, Transaction
+from sqlstress.recording.recorded_classes import runs_statement
+from sqlstress.sqlite_codes import BUSY
+
+MIN_NEVER = 100
+"""Minimum number of calls in an open transaction to report the transaction as never committed."""
+LOOK_S = 0.05
+"""Minimum time between two searches for queries with unfetched rows, in seconds."""
+LONG_OPEN_S = 0.2
+"""Minimum time for which a recorded query stays open, in seconds."""
+SLOW_READ_S = 0.1
+"""Minimum time from a query to the next statement, or to the end of the call, in seconds."""
+
+CONNECT = "@connect"
+"""Name reported instead of a function if the open transaction began before the first call."""
+TASKS, CLOSED = "tasks", "closed"
+"""Facts of LEFT_OPEN observations: whether asyncio tasks ran the transaction; whether a close ended it."""
+
+
+class OpenTransactions:
+    """Transactions that calls leave open, or in which calls close the connection."""
+
+    def __init__(self) -> None:
+        self._left_open = Counter[tuple[str, Transaction, int, str]]()
+        """Number of calls that left a transaction open or closed its connection.
+
+        A key has the function, the transaction, the result code of a failed COMMIT (else 0), and TASKS,
+        CLOSED or "".
+        """
+        self._closed: list[tuple[float, Transaction]] = []
+        """Transactions in which a connection was closed, each with the start time of the call."""
+        self._not_committed = Counter[str]()
+        self._never_committed = Counter[str]()
+        """Number of calls that returned in a transaction without an end, by function."""
+        self._commits_later = False
+        """Whether a later call committed a transaction that an earlier call left open, as batches do."""
+
+    def add_closed(self, transaction: Transaction, begun_s: float) -> None:
+        """Record that a call, which began at `begun_s`, closed a connection in a transaction."""
+        self._closed.append((begun_s, transaction))
+
+    def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
+        """Record this thread's open transactions after a call of the function `call`.
+
+        Return whether any is open, or the call closed a connection in one. `begun_s` is the start time of the
+        call, and `returned` whether it raised no exception. The function that left a transaction open first
+        is recorded.
+        """
+        is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
+        for history in histories:
+            if is_in_transaction(history.connection()):
+                is_own = history.thread == get_ident()
+                if is_own or (not runs_statement(history) and is_abandoned(history.thread)):
+                    self._leave_open(history, call, begun_s, by_tasks=not is_own, returned=returned)
+                    is_seen = True
+            # If a statement is running, another thread may be ending the transaction.
+            elif history.opened_by and not runs_statement(history):
+                self._end(history, was_committed=history.last_end() == "commit")
+        return is_seen
+
+    def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
+        """Record transactions in which a call closed the connection, unless the call raised."""
+        closed = [transaction for closed_s, transaction in self._closed if returned and closed_s == begun_s]
+        self._closed.clear()
+        for transaction in closed:
+            count_kind(self._left_open, (call, transaction, 0, CLOSED))
+        return bool(closed)
+
+    def _leave_open(
+        self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
+    ) -> None:
+        """Count a call that ended while a transaction was open. `history` is that of the connection.
+
+        `by_tasks` is whether finished asyncio tasks ran the transaction's statements.
+        """
+        if not history.opened_by:
+            first = transaction_steps(history.steps)[:1]
+            is_earlier = not self._left_open and bool(first) and first[0][3] < begun_s
+            history.opened_by = CONNECT if is_earlier else call
+            history.open_calls, history.open_wrote = 0, False
+            history.left_open = history.transaction()
+        history.open_wrote = history.open_wrote or history.transaction().wrote
+        history.open_calls += returned
+        ended_by = TASKS if by_tasks else ""
+        count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
+
+    def _end(self, history: History, *, was_committed: bool) -> None:
+        """Handle the end of a transaction that a call left open. Count its calls if it was not committed."""
+        self._commits_later = self._commits_later or was_committed
+        if not was_committed:
+            self._not_committed[history.opened_by] += history.open_calls
+        history.opened_by = ""
+
+    def end_work(self, histories: Sequence[History]) -> None:
+        """Record the transactions that are open at the end of the work.
+
+        A transaction counts as not committed if its COMMIT failed, or if MIN_NEVER calls returned in it and
+        the process never committed a transaction that was left open.
+        """
+        for history in histories:
+            if history.opened_by and history.failed_commit():
+                self._end(history, was_committed=False)
+            elif history.opened_by and not history.is_uncommitted():
+                self._end(history, was_committed=True)
+        for history in histories:
+            is_lost = history.open_wrote and history.open_calls >= MIN_NEVER and not self._commits_later
+            if history.opened_by and is_lost:
+                self._never_committed[history.opened_by] += history.open_calls
+            history.opened_by = ""
+
+    def left_open(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each kind of transaction left open, or with a closed connection."""
+        for (call, transaction, code, ended_by), count in self._left_open.items():
+            ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
+            traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
+            yield LEFT_OPEN, call, count, "", traits
+
+    def not_committed(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each function with uncommitted transactions; the count is in calls."""
+        for call, count in self._not_committed.items():
+            yield NOT_COMMITTED, call, count, "", {}
+        for call, count in self._never_committed.items():
+            yield NOT_COMMITTED, call, count, "", {NEVER: "yes"}
+
+
+class OpenQueries:
+    """Queries outside of a transaction that stay open, and keep an old snapshot."""
+
+    def __init__(self) -> None:
+        self._open_statements: dict[tuple[str, str], float] = {}
+        """Longest time for which a query stayed open, in seconds, by SQL text and line."""
+        self._next_look_s = 0.0
+
+    def look(self, histories: Sequence[History], line_text: Callable[[Caller | None], str]) -> None:
+        """Record the open queries of this thread, at most every LOOK_S seconds.
+
+        `line_text` converts a position in code to text, such as "bank.py:27".
+        """
+        now_s = perf_counter()
+        if now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + LOOK_S
+        for history in histories:
+            connection = history.connection()
+            is_idle = is_open(connection) and not is_in_transaction(connection)
+            is_ours = history.thread == get_ident()
+            if not (is_idle and is_ours) or has_open_statement(connection, history.is_shared) != "yes":
+                history.statement_open_s, history.open_queries = None, ()
+                continue
+            if history.statement_open_s is None:
+                history.statement_open_s = now_s
+            open_s = now_s - history.statement_open_s
+            if open_s >= LONG_OPEN_S:
+                if not history.open_queries:  # The search takes milliseconds, so it runs once per statement.
+                    history.open_queries = tuple(reading_steps(connection))
+                for sql, _, line, *_ in history.open_queries:
+                    kind = short_sql(sql), line_text(line)
+                    self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each query that stayed open, with the longest time."""
+        for (sql, at), seconds in self._open_statements.items():
+            yield OPEN_STATEMENT, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+
+
+class SlowReads:
+    """Queries after which a call worked for long.
+
+    If the work was between the rows, the query kept its read lock all the time. The recorder does not see the
+    rows, so these queries only count if another process waited for a reader.
+    """
+
+    def __init__(self) -> None:
+        self._longest: dict[tuple[str, str], float] = {}
+        """Longest time from a query to the next statement, in seconds, by SQL text and line."""
+
+    def end_call(
+        self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
+    ) -> None:
+        """Record the slow queries of this thread's call that began at `begun_s`.
+
+        `line_text` converts a position in code to text, such as "bank.py:27".
+        """
+        now_s = perf_counter()
+        if not begun_s or now_s - begun_s < SLOW_READ_S:
+            return
+        for history in histories:
+            steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
+            next_s = [*(step[3] for step in steps[1:]), now_s]
+            for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
+                if until_s - ended_s >= SLOW_READ_S and statement_kind(sql) == "read":
+                    kind = short_sql(sql), line_text(at)
+                    if kind in self._longest or len(self._longest) < MAX_KINDS:
+                        self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each slow query, with the longest time."""
+        for (sql, at), seconds in self._longest.items():
+            yield SLOW_READ, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+
+
+class RefusedWrites:
+    """Writes that SQLite refused, and the later behaviour of the calls."""
+
+    def __init__(self, failures: FailureCounter) -> None:
+        """`failures` counts the calls that gave up after a refused write."""
+        self._failures = failures
+        self._busy: dict[Kind, float] = {}
+        """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
+
+        Only BEGIN, COMMIT and writes.
+        """
+        self._refused = Counter[tuple[str, str]]()
+        """Number of refused writes of the current call that came after other work of the call.
+
+        A key has the lines of the refused write and of an earlier committed write ("" if there is none).
+        """
+        self._unfinished: list[tuple[History, TimedStep, str, str]] = []
+        """Refused writes of the current call whose transaction had already written.
+
+        An item has the connection's history, the refused statement, its line, and the line of the earlier
+        write.
+        """
+        self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
+        """Number of calls, and maximum number of refused writes in a call, by function and `_refused` key."""
+
+    def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
+        """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
+
+        `committed` and `uncommitted` are lines of earlier writes of the call, in an earlier or in the current
+        transaction; "" if there is none.
+        """
+        sql, was_open, *_ = history.steps[-1]
+        is_busy = kind.code & 0xFF == BUSY
+        if is_busy and statement_kind(sql) in ("begin", "write", "commit"):
+            self._busy[kind] = perf_counter()
+        if not is_write(sql):
+            return
+        if committed or (was_open and is_busy and not history.is_repeated()):
+            self._refused[kind.at, committed] += 1
+        if uncommitted:
+            self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
+
+    def end_call(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
+        """Record what a call of the function `call` did after refused writes.
+
+        `returned` is whether the call raised no exception.
+        """
+        if not (self._busy or self._refused or self._unfinished):
+            return
+        for history, step, at, write in self._unfinished:
+            if history.end_after(step) == "commit":
+                self._refused[at, write] += 1
+        self._unfinished.clear()
+        if self._busy:
+            self._note_busy(histories, returned=returned)
+        if self._refused:
+            self._note_repeats(call, histories, returned=returned)
+
+    def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
+        """Count, by kind of SQLITE_BUSY failure, a call that returned without an exception."""
+        for kind, failed_s in self._busy.items() if returned else ():
+            is_repeated = any(history.has_committed_since(failed_s) for history in histories)
+            self._failures.end_call(kind, is_repeated=is_repeated)
+        self._busy.clear()
+
+    def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
+        """Record a call that repeated its transaction after SQLite had refused a write.
+
+        A call that raised, or did not commit at the end, is not recorded: it may have given up.
+        """
+        refused, self._refused = self._refused, Counter[tuple[str, str]]()
+        is_committed = returned and any(history.last_end() == "commit" for history in histories)
+        for (at, committed), count in refused.items():
+            calls, most = self._repeats.get((call, at, committed), (0, 0))
+            is_known = calls or len(self._repeats) < MAX_KINDS
+            if (committed or is_committed) and is_known:
+                self._repeats[call, at, committed] = calls + 1, max(most, count)
+
+    def records(self) -> Iterator[PlainObservation]:
+        """Yield an observation for each function and line with refused writes after other work."""
+        for (call, at, committed), (count, most) in self._repeats.items():
+            yield REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed}

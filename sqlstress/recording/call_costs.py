@@ -1,0 +1,156 @@
+"""Costs of calls of the user's transactions: connections, commits, and long holds of the write lock.
+
+A hold lasts from the end of the first statement that takes the write lock to the end of the transaction. The
+statement's own time does not count, because the statement may have waited for the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from itertools import pairwise
+from time import perf_counter
+from typing import NamedTuple
+
+from sqlstress.recording import CALL_COST, LONG_HOLD, PlainObservation
+from sqlstress.recording.failures import TimedStep, short_sql, takes_write_lock
+
+LONG_HOLD_S = 0.1
+"""Minimum duration of a recorded hold of the write lock, in seconds."""
+MAX_KINDS = 20
+"""Maximum number of recorded kinds of long holds. A kind has one statement and one line."""
+
+
+class CallCosts:
+    """Connections and commits of the current call, and sums over all calls of this process."""
+
+    def __init__(self) -> None:
+        self.connections = self.commits = 0
+        """Numbers of connections and of commits in the current call."""
+        self.opening_s = 0.0
+        """Time to open connections and run their first statements in the current call, in seconds."""
+        self.begun_s = 0.0
+        self._calls: dict[str, int] = {}
+        """Number of calls, by name of the transaction."""
+        self._sums: dict[str, tuple[float, int, float, int]] = {}
+        """Seconds, connections, seconds to open connections, and commits, by name of the transaction.
+
+        Calls without a connection and with at most one commit are left out.
+        """
+
+    def add_connection(self, seconds: float) -> None:
+        """Count a connection; `seconds` is the time to open the connection."""
+        self.connections += 1
+        self.opening_s += seconds
+
+    def begin(self) -> None:
+        """Reset the counts at the beginning of a call."""
+        self.connections = self.commits = 0
+        self.opening_s, self.begun_s = 0.0, perf_counter()
+
+    def end(self, name: str) -> None:
+        """End a call. Add its costs to the sums if it opened a connection or committed twice.
+
+        A commit is only counted at the next statement, perhaps in the next call.
+        """
+        self._calls[name] = self._calls.get(name, 0) + 1
+        if self.connections or self.commits > 1:
+            seconds, connections, opening_s, commits = self._sums.get(name, (0.0, 0, 0.0, 0))
+            self._sums[name] = (
+                seconds + perf_counter() - self.begun_s,
+                connections + self.connections,
+                opening_s + self.opening_s,
+                commits + self.commits,
+            )
+
+    def records(self) -> list[PlainObservation]:
+        """Return an observation for each transaction with costs: number of calls and sums."""
+        return [
+            (
+                CALL_COST,
+                name,
+                self._calls[name],
+                "",
+                {
+                    "seconds": f"{seconds:.6g}",
+                    "connections": f"{connections}",
+                    "opening_s": f"{opening_s:.6g}",
+                    "commits": f"{commits}",
+                },
+            )
+            for name, (seconds, connections, opening_s, commits) in self._sums.items()
+        ]
+
+
+class Hold(NamedTuple):
+    """Time in which a transaction held the write lock."""
+
+    sql: str
+    """Statement that took the lock."""
+    seconds: float
+    outside_s: float
+    """Part of the hold between two statements, outside of SQLite, in seconds."""
+
+
+def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
+    """Return the time in which a transaction held the write lock; None if no statement took the lock.
+
+    `refused` has the `id()` of each step that got no lock.
+    """
+    takers = (
+        number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
+    )
+    first = next(takers, None)
+    if first is None:
+        return None
+    *_, first_end_s = steps[first]
+    *_, last_end_s = steps[-1]
+    outside_s = sum(max(0.0, then[3] - before[4]) for before, then in pairwise(steps[first:]))
+    return Hold(steps[first][0], last_end_s - first_end_s, outside_s)
+
+
+class LongHolds:
+    """Long holds of the write lock in this process, by statement and line."""
+
+    def __init__(self) -> None:
+        self._began_s = perf_counter()
+        self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
+        self._slow: dict[tuple[str, str, str], list[float]] = {}
+        """CPU times of slow writes in seconds, by statement, line and table scan (or "")."""
+
+    def add(self, hold: Hold, at: str, began_at: str) -> None:
+        """Add a long hold. `at` is the line of the statement, and `began_at` that of the BEGIN."""
+        kind = (short_sql(hold.sql), at, began_at)
+        if kind in self._kinds or len(self._kinds) < MAX_KINDS:
+            self._kinds.setdefault(kind, []).append(hold)
+
+    def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
+        """Add a slow write. `seconds` is its CPU time, and `scan` a table scan in its plan, or ""."""
+        kind = (short_sql(sql), at, scan)
+        if kind in self._slow or len(self._slow) < MAX_KINDS:
+            self._slow.setdefault(kind, []).append(seconds)
+
+    def records(self) -> list[PlainObservation]:
+        """Return an observation for each kind of hold: number, longest, share outside of SQLite."""
+        elapsed_s = perf_counter() - self._began_s
+        records: list[PlainObservation] = []
+        for (sql, at, began_at), holds in self._kinds.items():
+            held_s, outside_s = (sum(values) for values in zip(*(hold[1:] for hold in holds), strict=True))
+            traits = {
+                "at": at,
+                "began_at": began_at,
+                "seconds": f"{max(hold.seconds for hold in holds):.3g}",
+                "outside": f"{outside_s / held_s:.3g}",
+                "share": f"{outside_s / elapsed_s:.3g}",
+            }
+            records.append((LONG_HOLD, sql, len(holds), "", traits))
+        for (sql, at, scan), seconds in self._slow.items():
+            traits = {
+                "at": at,
+                "began_at": "",
+                "seconds": f"{max(seconds):.3g}",
+                "outside": "0",
+                "share": f"{sum(seconds) / elapsed_s:.3g}",
+                "work": scan or "much work",
+            }
+            records.append((LONG_HOLD, sql, len(seconds), "", traits))
+        return records

@@ -1,0 +1,344 @@
+"""Origin of an SQL statement in the user's code: line, thread, and use of the row count.
+
+The user's code is the code in a given folder, without installed libraries. The row count, such as
+`cursor.rowcount`, tells code that an UPDATE changed no row. A statement may run in a thread of a library such
+as aiosqlite, while a coroutine of the user's code waits for the result.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+import sysconfig
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from sqlstress.recording.threads import OUR_CODE, STARTING_FUNCTIONS, waiting_functions
+
+_COUNTS = {"rowcount", "changes", "total_changes"}
+
+
+class StackEntry(NamedTuple):
+    """Function of the user that was running at an SQL statement, and its current position."""
+
+    frame: int
+    """Id of the function's frame; a later call may have the same id."""
+    file: str
+    line: int
+    instruction: int
+    """Offset of the current instruction in the bytecode."""
+
+
+class CallSite(NamedTuple):
+    """Position in the user's code from where a statement runs."""
+
+    at: str
+    """File and line, such as "bank.py:27"; empty if unknown."""
+    number: int = 0
+    """Identifier of the call, because a line can contain several calls; 0 if unknown."""
+    counted: bool = False
+    """Whether the user's function uses the result of the call, or names `rowcount` or `changes`."""
+    insists: bool = False
+    """Whether a library function that the user's code calls raises an error for a wrong row count."""
+    unseen: bool = False
+    """Whether it is certain that no function on the call stack reads the row count."""
+    stack: tuple[StackEntry, ...] = ()
+    """Functions of the user on the call stack, outermost first."""
+    trusts_id: bool = False
+    """Whether the user's function names `lastrowid`, and never `rowcount` or `changes`."""
+
+
+def runner_id() -> int:
+    """Return the id of the current asyncio task, or of the thread if no task is running."""
+    task = _task()
+    return id(task) if task else threading.get_ident()
+
+
+def _task() -> Any:
+    if "asyncio" not in sys.modules:  # Without asyncio there are no tasks. The import is slow.
+        return None
+    import asyncio
+
+    with suppress(RuntimeError):
+        return asyncio.current_task()
+    return None
+
+
+_PATIENCE_S, _LOOK_S = 0.05, 0.0005
+
+
+def awaiting_task() -> Any:
+    """Return the asyncio task that waits for a result of this thread; None if unknown.
+
+    For example, aiosqlite runs statements in a thread, which has the future that the task awaits. The task
+    may begin to wait a little later, so the search is repeated.
+    """
+    if "asyncio" not in sys.modules or threading.current_thread() is threading.main_thread():
+        return None
+    import asyncio
+
+    futures: list[asyncio.Future[Any]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    deadline = time.monotonic() + _PATIENCE_S
+    while unfinished := [future for future in futures if not future.done()]:
+        for future in unfinished:
+            for task in asyncio.all_tasks(future.get_loop()):
+                if getattr(task, "_fut_waiter", None) is future:
+                    return task
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_LOOK_S)
+    return None
+
+
+def is_background_thread() -> bool:
+    """Return whether this thread works while the main thread, which calls the transactions, continues.
+
+    The main thread continues if it does not wait for a thread, or is only starting one.
+    """
+    if threading.current_thread() is threading.main_thread():
+        return False
+    names = waiting_functions(_main_frame())
+    return not names or names[-1] in STARTING_FUNCTIONS
+
+
+def _main_frame() -> FrameType | None:
+    return sys._current_frames().get(threading.main_thread().ident or 0)
+
+
+def is_abandoned(thread: int) -> bool:
+    """Return whether a thread, given by its id, ran statements for asyncio tasks that have all ended.
+
+    If so, no task can end the thread's open transaction.
+    """
+    if "asyncio" not in sys.modules:
+        return False
+    import asyncio
+
+    frame, futures = sys._current_frames().get(thread), list[asyncio.Future[Any]]()
+    while frame:
+        futures += [value for value in frame.f_locals.values() if isinstance(value, asyncio.Future)]
+        frame = frame.f_back
+    loops = {future.get_loop() for future in futures}
+    return bool(futures) and not any(loop.is_running() or asyncio.all_tasks(loop) for loop in loops)
+
+
+class UserFrames:
+    """Finder of the user's code on the call stack: code in a folder, without installed libraries."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder.absolute()) + os.sep
+        paths = sysconfig.get_paths()
+        self._libraries = tuple(paths[name] + os.sep for name in ("stdlib", "purelib", "platlib"))
+
+    def call_site(self) -> CallSite:
+        """Return the position in the user's code from where this statement runs; `at` is "" if unknown."""
+        frame, library_frames = self._innermost(sys._getframe(1))
+        stack = self._stack(frame)
+        if threading.current_thread() is not threading.main_thread():
+            waiting = self._waiting_stack()
+            stack = waiting + stack if waiting or frame else ()
+            # A thread that a library has started may have no frame of the user's code.
+            frame = frame or self._waiting_frame()
+        if not frame:
+            return CallSite("")
+        at = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        is_used = bool(library_frames) and _uses_result(frame)
+        counted = is_used or _reads_count(frame.f_code)
+        insists = is_used and any(map(_raises_by_count, library_frames))
+        number = hash((frame.f_code, frame.f_lasti))
+        trusts_id = "lastrowid" in frame.f_code.co_names and not _reads_count(frame.f_code)
+        return CallSite(at, number, counted, insists, not _is_count_read(), stack, trusts_id)
+
+    def line(self, frame: FrameType | None) -> tuple[str, int] | None:
+        """Return file and line of the user's innermost function that led to `frame`; None if none did."""
+        user, _ = self._innermost(frame)
+        return (user.f_code.co_filename, user.f_lineno) if user else None
+
+    def awaiting_line(self) -> tuple[str, int] | None:
+        """Return the file and line of the coroutine that waits for this thread; None if unknown."""
+        task = awaiting_task()
+        frames = self._coroutine_frames(task.get_coro()) if task else []
+        return (frames[-1].f_code.co_filename, frames[-1].f_lineno) if frames else None
+
+    def text(self, line: tuple[str, int]) -> str:
+        """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""
+        file, number = line
+        return f"{Path(file).name}:{number}" if self._is_users(file) else ""
+
+    def active_calls(self, frame: FrameType | None) -> dict[tuple[int, CodeType], int]:
+        """Return the user's functions on the call stack of `frame`, innermost first.
+
+        A key has the id of the function's frame, and the function's code. A value is the current line.
+        """
+        calls = {}
+        while frame:
+            file = frame.f_code.co_filename
+            if self._is_users(file):
+                calls[id(frame), frame.f_code] = frame.f_lineno or 0
+            frame = frame.f_back
+        return calls
+
+    def _stack(self, frame: FrameType | None) -> tuple[StackEntry, ...]:
+        """Return the user's functions on the call stack of `frame`, outermost first."""
+        stack = []
+        while frame:
+            if self._is_users(frame.f_code.co_filename):
+                stack.append(_stack_entry(frame))
+            frame = frame.f_back
+        return tuple(reversed(stack))
+
+    def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
+        """Return the user's innermost frame that led to `frame` (or None), and the library frames below.
+
+        Frames of sqlstress are left out.
+        """
+        library_frames = []
+        while frame and not self._is_users(frame.f_code.co_filename):
+            if not frame.f_code.co_filename.startswith(OUR_CODE):
+                library_frames.append(frame)
+            frame = frame.f_back
+        return frame, library_frames
+
+    def _waiting_frame(self) -> FrameType | None:
+        """Return the user's frame that probably waits for this thread; None if unknown.
+
+        It is in the only waiting coroutine, else in the main thread.
+        """
+        coroutines = self._waiting_coroutines()
+        if len(coroutines) == 1:
+            return coroutines[0][-1]
+        return self._innermost(_main_frame())[0]
+
+    def _waiting_stack(self) -> tuple[StackEntry, ...]:
+        """Return the user's functions that wait for this thread, outermost first; empty if unknown.
+
+        First come functions of the main thread, then those of the only waiting coroutine.
+        """
+        coroutines = self._waiting_coroutines()
+        if len(coroutines) != 1:
+            return ()
+        return (*self._stack(_main_frame()), *map(_stack_entry, coroutines[0]))
+
+    def _waiting_coroutines(self) -> list[list[FrameType]]:
+        """Return the user's frames of each coroutine that may wait for this thread.
+
+        If the waiting coroutine is unknown, all coroutines of the main thread's event loop may wait.
+        """
+        import asyncio
+
+        if task := awaiting_task():
+            return [frames] if (frames := self._coroutine_frames(task.get_coro())) else []
+        frame = _main_frame()
+        while frame and not isinstance(frame.f_locals.get("self"), asyncio.AbstractEventLoop):
+            frame = frame.f_back
+        if not frame:
+            return []
+        tasks = asyncio.all_tasks(frame.f_locals["self"])
+        return [frames for task in tasks if (frames := self._coroutine_frames(task.get_coro()))]
+
+    def _coroutine_frames(self, coroutine: Any) -> list[FrameType]:
+        """Return the user's frames of a waiting coroutine, outermost first."""
+        frames: list[FrameType] = []
+        while frame := getattr(coroutine, "cr_frame", None):
+            if self._is_users(frame.f_code.co_filename):
+                frames.append(frame)
+            coroutine = coroutine.cr_await
+        return frames
+
+    def _is_users(self, file: str) -> bool:
+        return file.startswith(self._folder) and not file.startswith(self._libraries)
+
+
+def _stack_entry(frame: FrameType) -> StackEntry:
+    return StackEntry(id(frame), frame.f_code.co_filename, frame.f_lineno or 0, frame.f_lasti)
+
+
+def _is_count_read() -> bool:
+    """Return whether a function on the call stack may read the row count of a statement.
+
+    True in an asyncio task or another thread, where the waiting functions are not on the stack.
+    """
+    if threading.current_thread() is not threading.main_thread() or _task():
+        return True
+    frame: FrameType | None = sys._getframe(1)
+    while frame and not _function_counts(frame):
+        frame = frame.f_back
+    return frame is not None
+
+
+_counting: dict[tuple[CodeType, int], bool] = {}
+"""Cached results of `_function_counts`, by code and id of the module's namespace.
+
+In a profiled thread, the computation would be slow for each statement.
+"""
+
+
+def _function_counts(frame: FrameType) -> bool:
+    """Return whether a frame's function, or a function of its module named in it, reads a row count."""
+    key = frame.f_code, id(frame.f_globals)
+    if key not in _counting:
+        _counting[key] = any(map(_reads_count, _codes(frame)))
+    return _counting[key]
+
+
+def _codes(frame: FrameType) -> list[CodeType]:
+    """Return the code of a frame's function, and of each function of its module named in it."""
+    codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
+    return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
+
+
+@cache
+def _reads_count(code: CodeType) -> bool:
+    texts = " ".join(text for text in code.co_consts if isinstance(text, str)).lower()
+    return bool(_COUNTS & {*code.co_names}) or "changes()" in texts
+
+
+def _raises_by_count(frame: FrameType) -> bool:
+    """Return whether the rest of a frame's function checks a row count and raises an error."""
+    return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
+
+
+@cache
+def _lines_that_raise(code: CodeType) -> list[int]:
+    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty without the source."""
+    if not _COUNTS & {*code.co_names}:
+        return []
+    import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.
+    import inspect
+    import textwrap
+
+    try:
+        source = textwrap.dedent(inspect.getsource(code))
+    except (OSError, TypeError):
+        return []
+    return [
+        code.co_firstlineno + node.lineno - 1
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.If)
+        and any(isinstance(part, ast.Attribute) and part.attr in _COUNTS for part in ast.walk(node.test))
+        and any(isinstance(part, ast.Raise) for part in node.body)
+    ]
+
+
+def _uses_result(frame: FrameType) -> bool:
+    """Return whether a frame's function uses the result of its current call.
+
+    A result that is dropped or returned at once is not used.
+    """
+    after = (
+        instruction
+        for instruction in dis.get_instructions(frame.f_code)
+        if instruction.offset > frame.f_lasti
+    )
+    following = next(after, None)
+    return following is not None and following.opname not in ("POP_TOP", "RETURN_VALUE")

@@ -1,0 +1,135 @@
+"""Queries on a connection of the user's code, of Python's sqlite3 or of apsw.
+
+They use the library's own cursor class, not that of the user's code, to return plain rows and to leave no
+record.
+"""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sqlstress.recording.failures import TimedStep, statement_kind, words_of, written_name
+
+_PROBE = "sqlstress_probe"
+"""Name of a collation whose replacement SQLite refuses while the connection has an open statement."""
+
+
+def is_open(connection: Any) -> bool:
+    try:
+        return connection is not None and connection.in_transaction is not None
+    except Exception:  # The connection was closed.
+        return False
+
+
+def is_in_transaction(connection: Any) -> bool:
+    try:
+        return bool(connection.in_transaction)
+    except Exception:  # The connection was closed, or no longer exists.
+        return False
+
+
+def on_apsw_connection(hook: Callable[[Any], None]) -> None:
+    """Call `hook` for each connection that apsw opens from now on, if apsw is installed."""
+    if find_spec("apsw"):
+        with suppress(ImportError):
+            import_module("apsw").connection_hooks.append(hook)
+
+
+def rows(
+    connection: Any, sql: str, parameters: Sequence[str] = (), most: int = 1000
+) -> list[tuple[Any, ...]]:
+    """Return the first `most` rows of a statement, as tuples. Raises the library's exceptions."""
+    if isinstance(connection, sqlite3.Connection):
+        cursor: Any = sqlite3.Cursor(connection)
+        cursor.row_factory = None
+    else:
+        cursor = import_module("apsw").Cursor(connection)
+        cursor.row_trace = None
+    try:
+        return list(islice(cursor.execute(sql, parameters), most))
+    finally:
+        cursor.close()
+
+
+def pragma(connection: Any, name: str) -> str:
+    """Return the value of a PRAGMA as text; empty if it is unknown."""
+    with suppress(Exception):  # An error of sqlite3 or apsw.
+        return str(rows(connection, f"PRAGMA {name}")[0][0])
+    return ""
+
+
+def attached_files(connection: Any) -> dict[str, str]:
+    """Return the file name of each database of a connection, by schema; "main" first."""
+    with suppress(Exception):  # An error of sqlite3 or apsw.
+        databases = rows(connection, "PRAGMA database_list")
+        return {schema: Path(file).name for _, schema, file in databases if file}
+    return {}
+
+
+def written_schema(connection: Any, sql: str, schemas: Sequence[str]) -> str:
+    """Return the schema, such as "main", of the table that a statement writes; empty if unknown."""
+    names = written_name(sql)
+    if len(names) == 2:
+        return names[0] if names[0] in schemas else ""
+    for schema in schemas if names else ():
+        found = f'SELECT 1 FROM "{schema}".sqlite_master WHERE lower(name) = lower(?)'
+        with suppress(Exception):  # An error of sqlite3 or apsw.
+            if rows(connection, found, names[:1]):
+                return schema
+    return ""
+
+
+def writes_temporary(connection: Any, sql: str) -> bool:
+    """Return whether a statement writes a temporary table, and so takes no lock on the database file."""
+    word, second = words_of(sql)
+    if word == "CREATE" and second in ("TEMP", "TEMPORARY"):
+        return True
+    *schemas, table = written_name(sql) or ("",)
+    if not table or schemas:
+        return [schema.lower() for schema in schemas] == ["temp"]
+    with suppress(Exception):  # An error of sqlite3 or apsw.
+        found = "SELECT 1 FROM temp.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)"
+        return bool(rows(connection, found, (table,)))
+    return False
+
+
+def has_open_statement(connection: Any, is_shared: bool) -> str:
+    """Return whether a connection has a statement with unfetched rows: "yes", "no", or "" if unknown.
+
+    It is unknown for a shared connection, because the test could deadlock: Python's sqlite3 waits for the
+    connection's mutex while it holds the GIL, and the thread with the mutex may need the GIL to call a trace
+    or function.
+    """
+    if is_shared:
+        return ""
+    try:
+        for _ in range(2):  # The first call may create the collation. Only the second surely replaces it.
+            connection.create_collation(_PROBE, _compare)
+    except Exception as error:
+        return "yes" if "active statements" in str(error) else ""
+    return "no"
+
+
+def reading_steps(connection: Any) -> Iterator[TimedStep]:
+    """Yield the last query of each cursor of a connection, as candidates for a query that stays open."""
+    is_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
+    cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]
+    if is_frozen:
+        gc.freeze()
+    for cursor in cursors:
+        step = getattr(cursor, "_sqlstress_step", None)
+        if step and getattr(cursor, "connection", None) is connection and statement_kind(step[0]) == "read":
+            yield step
+
+
+def _compare(left: str, right: str) -> int:
+    return (left > right) - (left < right)

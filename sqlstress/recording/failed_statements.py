@@ -1,0 +1,505 @@
+"""Records of the user's statements that SQLite refused, even if the user's code caught the exception.
+
+Connections and cursors of the user's code, of Python's sqlite3 and of apsw, are instances of our subclasses,
+which time each statement and catch its exception. Other facts are only read after a failure. Not covered are
+connections from before `install`, connections from a factory that is not a class, and methods that the user's
+classes override.
+
+Terms: a call is one call of a function of the user's file. A caller is the position in Python code that calls
+the SQLite library. A history has the last statements of a connection.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from time import perf_counter
+from types import CodeType, FrameType
+from typing import Any, Protocol, cast
+
+from sqlstress.recording import IN_MEMORY, NO_EFFECT, SCHEMA_CHANGE, SPLIT, UNCLOSED, PlainObservation
+from sqlstress.recording.after_calls import OpenQueries, OpenTransactions, RefusedWrites, SlowReads
+from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
+from sqlstress.recording.connections import (
+    attached_files,
+    has_open_statement,
+    is_in_transaction,
+    is_open,
+    on_apsw_connection,
+    pragma,
+    reading_steps,
+    rows,
+    writes_temporary,
+    written_schema,
+)
+from sqlstress.recording.failures import (
+    UNKNOWN_CALLER,
+    Caller,
+    FailureCounter,
+    FailureFacts,
+    Kind,
+    Line,
+    TimedStep,
+    count_kind,
+    is_in_memory,
+    is_within,
+    is_write,
+    short_sql,
+    statement_kind,
+    transaction_of,
+    transaction_steps,
+    words_of,
+)
+from sqlstress.recording.history import History, Transaction
+from sqlstress.recording.overlaps import ActiveCalls, Overlaps
+from sqlstress.recording.recorded_classes import apsw_cursor, runs_statement, sqlite3_connection
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT
+from sqlstress.target import OTHER_SQLITE
+
+SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
+"""Names of the values of PRAGMA synchronous."""
+MIN_UNCLOSED = 10
+"""Minimum number of calls that left a connection open, per file, thread and line, for a finding.
+
+A pool of fixed size opens its connections in few calls.
+"""
+SLOW_SCAN_S = 0.005
+"""Minimum duration of a write for which the query plan is read, in seconds."""
+_SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
+
+
+class UserLines(Protocol):
+    """Finder of lines in the user's code; `callers.UserFrames` implements it."""
+
+    def line(self, frame: FrameType | None) -> Line | None:
+        """Return the file and line of the user's code that led to a stack frame; None if none did."""
+
+    def text(self, line: Line) -> str:
+        """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""
+
+    def awaiting_line(self) -> Line | None:
+        """Return the line of the coroutine that waits for this thread; None if unknown."""
+
+    def active_calls(self, frame: FrameType | None) -> ActiveCalls:
+        """Return the user's functions on the call stack of `frame`, with their current lines."""
+
+
+class FailedStatements:
+    """Recorder of failed statements and open transactions of this process, from `install` on."""
+
+    def __init__(self, lines: UserLines, costs: CallCosts) -> None:
+        self.lines = lines
+        self.costs = costs
+        self.on_open: Callable[[], None] = lambda: None
+        """Callback after the user's code has opened a connection."""
+        self._looks_up = False
+        """Whether to search for the user's line at each statement that begins a transaction.
+
+        The search is slow, so it starts after the first observation that needs the line.
+        """
+        self.used_files = set[str]()
+        """Names of the databases on which statements other than PRAGMA ran."""
+        self._libraries = set[str]()
+        """Libraries that opened a connection: "sqlite3", "apsw" or both."""
+        self.failures = FailureCounter()
+        self.holds = LongHolds()
+        self.overlaps = Overlaps(lines)
+        self._no_effect = Counter[tuple[str, str, Transaction]]()
+        """Number of PRAGMAs without effect, by statement, line and transaction."""
+        self._open_transactions = OpenTransactions()
+        self._open_queries = OpenQueries()
+        self._slow_reads = SlowReads()
+        self._refused_writes = RefusedWrites(self.failures)
+        self._idle_ends = Counter[tuple[str, str, str]]()
+        """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
+        self._schema_changes = Counter[tuple[str, str]]()
+        """Number of schema changes outside of a transaction, by statement and line."""
+        self._splits = Counter[tuple[str, Transaction]]()
+        """Number of open transactions that `executescript` committed, by line and transaction."""
+        self._in_memory = Counter[tuple[str, str]]()
+        """Number of connections to in-memory databases, by name and line."""
+        self._histories: list[History] = []
+
+    def install(self) -> None:
+        """Record the statements of all connections that are opened from now on, permanently."""
+        connect = sqlite3.connect
+
+        def watched_connect(*args: Any, **options: Any) -> Any:
+            begun = perf_counter()
+            connection: Any = connect(*self._with_factory(args, options), **options)
+            self.costs.add_connection(perf_counter() - begun)
+            self._libraries.add("sqlite3")
+            if history := getattr(connection, "_sqlstress", None):
+                history.name = str(args[0] if args else options.get("database", ""))
+                history.opened_at = self.lines.line(sys._getframe(1))
+                self._note_memory(history.name)
+                self.on_open()
+            return connection
+
+        sqlite3.connect = sqlite3.dbapi2.connect = watched_connect
+        on_apsw_connection(self._watch_apsw)
+
+    def _note_memory(self, name: str) -> None:
+        """Count a connection of the user's code if its database is in memory."""
+        if not is_in_memory(name):
+            return
+        line = self.lines.line(sys._getframe(2))
+        count_kind(self._in_memory, (name, self.line_text(line)))
+
+    def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the positional arguments of `sqlite3.connect` with our subclass as the connection's class.
+
+        The keyword arguments, `options`, are changed in place.
+        """
+        index = 5
+        factory = args[index] if len(args) > index else options.get("factory", sqlite3.Connection)
+        if not (isinstance(factory, type) and issubclass(factory, sqlite3.Connection)):
+            return args
+        subclass = sqlite3_connection(cast(Any, factory), self)
+        if len(args) > index:
+            return (*args[:index], subclass, *args[index + 1 :])
+        options["factory"] = subclass
+        return args
+
+    def _watch_apsw(self, connection: Any) -> None:
+        history = self.watch(connection)
+        self._libraries.add("apsw")
+        history.name = connection.filename
+        history.opened_at = self.lines.line(sys._getframe(1))
+        self.costs.add_connection(0.0)  # The duration is unknown: apsw calls this afterwards.
+        self.on_open()
+        connection.cursor_factory = apsw_cursor(connection.cursor_factory, history)
+        connection_class = type(connection)
+
+        def note_block(source: Any, sql: str, _: Any) -> bool:
+            # `with connection` runs its statements without a cursor: only a trace sees them.
+            if isinstance(source, connection_class):
+                begun = perf_counter()
+                caller = history.begin(source, begun)
+                history.add((sql, caller is None, caller, begun, begun))
+            return True
+
+        connection.exec_trace = note_block
+
+    def watch(self, connection: Any) -> History:
+        """Return an object for the last statements of a new connection. Drop those of deleted connections."""
+        history = History(self, connection)
+        for known in self._histories:
+            if not known.connection():
+                known.end_transaction()
+        self._histories = [known for known in self._histories if known.connection()] + [history]
+        return history
+
+    def open_libraries(self, file: str) -> set[str]:
+        """Return the libraries that have `file` open: "sqlite3", "apsw" or both."""
+        return {
+            "sqlite3" if isinstance(connection, sqlite3.Connection) else "apsw"
+            for history in self._histories
+            if file in history.name and is_open(connection := history.connection())
+        }
+
+    def apsw_settings(self, file: str) -> dict[str, str]:
+        """Return the settings of apsw's open connections to `file`, such as journal_mode, by name.
+
+        Different values are separated by " / ". Empty if sqlite3 has opened a connection, too.
+        """
+        found: dict[str, dict[str, None]] = {}
+        for history in self._histories if self._libraries == {"apsw"} else ():
+            connection = history.connection()
+            if file in history.name and is_open(connection) and not is_in_transaction(connection):
+                for name in ("journal_mode", "synchronous", "busy_timeout"):
+                    value = pragma(connection, name)
+                    text = SYNCHRONOUS.get(value, value) if name == "synchronous" else value
+                    found.setdefault(name, {})[text] = None
+        return {name: " / ".join(values) for name, values in found.items()}
+
+    def holds_write_lock(self, file: str) -> bool:
+        """Return whether this process has an open transaction that has written to `file`."""
+        return any(
+            file in history.name and is_in_transaction(history.connection()) and history.transaction().wrote
+            for history in self._histories
+        )
+
+    def caller(self, frame: FrameType) -> Caller:
+        """Return the position in Python code that calls the SQLite library from `frame`.
+
+        With `_looks_up`, return the user's line, whose search takes as long as a short statement.
+        """
+        if self._looks_up:
+            return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
+        return frame.f_code, frame.f_lasti
+
+    def line_text(self, at: Caller | None) -> str:
+        """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
+        if at is None:
+            return ""
+        origin, number = at
+        if isinstance(origin, CodeType):
+            spans = origin.co_lines()
+            at = (
+                origin.co_filename,
+                next((line or 0 for start, end, line in spans if start <= number < end), 0),
+            )
+            return self.lines.text(at)
+        return self.lines.text((origin, number))
+
+    def add(self, history: History, code: int, message: str, waited_s: float) -> None:
+        """Record the failure of a connection's last statement, with SQLite's result code and the duration."""
+        *earlier, (sql, was_open, *_) = history.steps
+        line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
+        kind = Kind(code, short_sql(sql), self.line_text(line))
+
+        def examine() -> FailureFacts:
+            refused, connection = history.refused(), history.connection()
+            state, began, _ = transaction_of(earlier, refused) if was_open else ("none", "", None)
+            if state == "written" and is_write(sql):
+                state = _state_without_temporary(connection, earlier, refused)
+            steps = transaction_steps(earlier) if was_open else []
+            writes = [step[0] for step in steps if id(step) not in refused]
+            holder = self._holder(connection, history.name)
+            return FailureFacts(
+                timeout_ms=pragma(connection, "busy_timeout"),
+                journal=pragma(connection, "journal_mode"),
+                statement=statement_kind(sql),
+                transaction=state,
+                began=began,
+                open_cursor=has_open_statement(connection, history.is_shared),
+                shared_cache="yes" if "cache=shared" in history.name else "no",
+                holder="this process" if holder else "",
+                held_since=str(holder or ""),
+                reader=self._reader(connection, history.name) if statement_kind(sql) == "commit" else "",
+                scan=_slow_scan(connection, earlier, sql, refused) if is_write(sql) else "",
+                locking_mode=pragma(connection, "locking_mode"),
+                repeated="yes" if history.is_repeated() else "",
+                lock_order=_lock_order(connection, [*writes, sql]),
+                opened_by=history.opened_by if was_open else "",
+            )
+
+        self.failures.add(kind, message, waited_s, examine)
+        if code & 0xFF in (BUSY, CONSTRAINT):
+            self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
+        """Return the lines of a committed and of an uncommitted earlier write of the call, or empty texts.
+
+        `earlier` has the connection's statements before the last one, which failed.
+        """
+        sql, was_open, *_ = history.steps[-1]
+        if not is_write(sql):
+            return "", ""
+        if was_open:
+            return "", self._last_write(history, transaction_steps(earlier))
+        return self._last_write(history, earlier), ""
+
+    def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
+        """Return the line of the current call's last write that was not rolled back; empty if unknown.
+
+        `earlier` has the connection's statements before the last one.
+        """
+        refused = history.refused()
+        for step in reversed(earlier):
+            sql, _, at, begun, _ = step
+            if begun < self.costs.begun_s or words_of(sql)[0] == "ROLLBACK":
+                break
+            if is_write(sql) and id(step) not in refused:
+                return self.line_text(at) or short_sql(sql)
+        return ""
+
+    def _holder(self, failed: Any, name: str) -> Transaction | None:
+        """Return the transaction of another, idle connection of this process with the write lock, or None."""
+        for history in self._histories:
+            connection = history.connection()
+            if connection is failed or history.name != name or not is_in_transaction(connection):
+                continue
+            transaction = history.transaction()
+            if transaction.wrote and not runs_statement(history):
+                return transaction
+        return None
+
+    def _reader(self, failed: Any, name: str) -> str:
+        """Return an open query of another connection of this process, with its line; empty if unknown."""
+        for history in self._histories:
+            connection = history.connection()
+            if connection is failed or history.name != name or not is_open(connection):
+                continue
+            if not runs_statement(history) and has_open_statement(connection, history.is_shared) == "yes":
+                for sql, _, line, *_ in reading_steps(connection):
+                    return " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
+        return ""
+
+    def add_hold(self, hold: Hold, first: TimedStep) -> None:
+        """Record a long hold of the write lock. `first` is the first statement of the transaction."""
+        at = self.line_text(first[2])
+        self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
+        self._looks_up = True
+
+    def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
+        """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
+        sql, _, at, *_ = step
+        self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
+        self._looks_up = True
+
+    def add_no_effect(self, sql: str, transaction: Transaction) -> None:
+        """Record a PRAGMA that had no effect because a transaction was open."""
+        line = self.lines.line(sys._getframe(2))
+        count_kind(self._no_effect, (short_sql(sql), self.line_text(line), transaction))
+
+    def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
+        """Record a commit or rollback without effect, because no transaction was open.
+
+        `write` is the call's first write, which was committed at once. Calls by a library do not count.
+        """
+        if at := self.line_text((frame.f_code, frame.f_lasti)):
+            sql, _, line, *_ = write
+            done = " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
+            count_kind(self._idle_ends, (statement, at, done))
+
+    def add_schema_change(self, step: TimedStep) -> None:
+        """Record a schema change outside of a transaction, unless no call has begun."""
+        sql, _, at, *_ = step
+        if self.costs.begun_s:
+            count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
+
+    def add_split(self, transaction: Transaction) -> None:
+        """Record that `executescript` committed an open transaction, as Python does before the script.
+
+        Nothing is recorded outside of the measured window: scripts at the start often create tables.
+        """
+        window = self.failures.window
+        if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
+            return
+        line = self.lines.line(sys._getframe(2))
+        count_kind(self._splits, (self.line_text(line), transaction))
+        self._looks_up = True
+
+    def add_closed(self, transaction: Transaction) -> None:
+        """Record that a connection was closed in a transaction that had changed rows."""
+        self._open_transactions.add_closed(transaction, self.costs.begun_s)
+
+    def check_left_open(self, call: str, *, returned: bool = True) -> None:
+        """Record this thread's open transactions and queries after a call of the function `call`.
+
+        `returned` is whether the call raised no exception. The search for open queries runs at most every
+        LOOK_S seconds.
+        """
+        self._refused_writes.end_call(call, self._histories, returned=returned)
+        self._open_queries.look(self._histories, self.line_text)
+        begun_s = self.costs.begun_s
+        self._slow_reads.end_call(self._histories, begun_s, self.line_text)
+        if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
+            self._looks_up = True
+
+    def records(self) -> list[PlainObservation]:
+        """Return all observations of this process, with counts. Call it at the end of the work."""
+        self._open_transactions.end_work(self._histories)
+        for history in self._histories:
+            if not is_in_transaction(history.connection()):
+                history.end_transaction()
+        memory: Iterator[PlainObservation] = (
+            (IN_MEMORY, name, count, "", {"at": at}) for (name, at), count in self._in_memory.items()
+        )
+        return [
+            *self.costs.records(),
+            *self.failures.records(),
+            *self._open_transactions.left_open(),
+            *self._split_records(),
+            *self._schema_records(),
+            *self._no_effect_records(),
+            *self.overlaps.records(),
+            *self.holds.records(),
+            *self._other_sqlite(),
+            *self._unclosed_records(),
+            *self._open_queries.records(),
+            *self._slow_reads.records(),
+            *self._open_transactions.not_committed(),
+            *self._refused_writes.records(),
+            *memory,
+        ]
+
+    def _other_sqlite(self) -> Iterator[PlainObservation]:
+        """Yield the version of apsw's own SQLite, if only apsw opened connections."""
+        if self._libraries == {"apsw"}:
+            yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
+
+    def _unclosed_records(self) -> Iterator[PlainObservation]:
+        """Yield each line from which MIN_UNCLOSED calls or more opened connections that are still open."""
+        if len(self._histories) < MIN_UNCLOSED:
+            return
+        gc.collect()  # A connection in a cycle of objects is no leak.
+        calls: dict[tuple[str, int, str], list[float]] = {}
+        for history in self._histories:
+            if is_open(history.connection()):
+                kind = history.name, history.thread, self.line_text(history.opened_at)
+                calls.setdefault(kind, []).append(history.opened_in_s)
+        for (_, _, at), begun_s in calls.items():
+            if len({*begun_s}) >= MIN_UNCLOSED:
+                yield UNCLOSED, at, 1, "", {"open": str(len(begun_s))}
+
+    def _no_effect_records(self) -> Iterator[PlainObservation]:
+        for (sql, at, transaction), count in self._no_effect.items():
+            traits = {"at": at, "began": transaction.began, "began_at": transaction.at}
+            yield NO_EFFECT, sql, count, "", traits
+        for (sql, at, write), count in self._idle_ends.items():
+            yield NO_EFFECT, sql, count, "", {"at": at, "began": "", "began_at": "", "write": write}
+
+    def _schema_records(self) -> Iterator[PlainObservation]:
+        for (sql, at), count in self._schema_changes.items():
+            yield SCHEMA_CHANGE, sql, count, "", {"at": at}
+
+    def _split_records(self) -> Iterator[PlainObservation]:
+        for (at, transaction), count in self._splits.items():
+            yield SPLIT, at, count, "", transaction._asdict()
+
+
+def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
+    """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
+
+    Their writes take no lock of the file, but an INSERT ... SELECT may read it. `refused` has the `id()` of
+    each statement that got no lock.
+    """
+    temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
+    state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
+    reads = any(_SELECTS.search(step[0]) for step in temporary)
+    return "read" if state == "none" and reads else state
+
+
+def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
+    """Return a text on a write that scans a whole table and took SLOW_SCAN_S or longer; else "".
+
+    `steps` has earlier statements, in which the same write may have succeeded.
+    """
+    times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
+    if max(times_s, default=0.0) < SLOW_SCAN_S:
+        return ""
+    scan = _scan(connection, sql)
+    return f"{scan}, {max(times_s) * 1000:.0f} ms" if scan else ""
+
+
+def _scan(connection: Any, sql: str) -> str:
+    """Return the first full table scan in a query plan, such as "SCAN t"; empty if there is none."""
+    with suppress(Exception):  # An error of sqlite3 or apsw.
+        plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
+        details = (str(row[-1]) for row in plan)
+        return next((text for text in details if text.startswith("SCAN") and "INDEX" not in text), "")
+    return ""
+
+
+def _lock_order(connection: Any, statements: Sequence[str]) -> str:
+    """Return the files in the order in which a transaction locks them, separated by commas.
+
+    `statements` ends with the failed one. Empty if the order is unknown, or there is a single file.
+    """
+    files = attached_files(connection)
+    if len(files) < 2:
+        return ""
+    if statement_kind(statements[-1]) == "begin":
+        return ", ".join(files.values())
+    schemas = [written_schema(connection, sql, [*files]) for sql in statements if is_write(sql)]
+    order = [files[schema] for schema in dict.fromkeys(schemas) if schema]
+    return ", ".join(order) if len(order) > 1 and schemas[-1] not in schemas[:-1] else ""

@@ -1,0 +1,336 @@
+"""Counts of failed statements by kind (result code, SQL and line), and facts found in SQL text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Sequence
+from statistics import median
+from time import perf_counter_ns
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from sqlstress.recording import FAILED_STATEMENT, PlainObservation
+from sqlstress.recording.messages import group_key
+from sqlstress.sqlite_codes import name
+
+if TYPE_CHECKING:
+    from sqlstress.engine.loop import Window
+    from sqlstress.report.case import Settings
+    from sqlstress.targets.views import Refusal
+
+MAX_KINDS = 20
+"""Maximum number of kinds of failures. Further kinds are counted by result code only."""
+MAX_EXAMINED = 50
+"""Maximum number of failures per kind whose facts are read. Later failures are only counted."""
+MAX_WAITS = 500
+"""Maximum number of durations per kind of failure that are kept, for the median."""
+MAX_HISTORY = 50
+"""Maximum number of a connection's last statements that are kept."""
+MAX_SQL = 100
+"""Maximum length of the kept text of a statement, in characters."""
+IMPLICIT_BEGIN = "implicit BEGIN"
+"""Text for the beginning of a transaction that began without BEGIN or SAVEPOINT."""
+_READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
+
+LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+"""Pattern of spaces and comments before the first word of a statement.
+
+SQLite's trace reports a trigger's statement as a comment, without a first word.
+"""
+_WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
+
+_NAME = r"(\w+|\"[^\"]+\"|`[^`]+`|\[[^\]]+\])"
+_WRITTEN = re.compile(rf"\b(?:INTO|FROM|UPDATE(?:\s+OR\s+\w+)?)\s+(?:{_NAME}\s*\.\s*)?{_NAME}", re.IGNORECASE)
+"""Pattern of the table in an INSERT, DELETE or UPDATE."""
+
+Line = tuple[str, int]
+"""File and line number."""
+Instruction = tuple[CodeType, int]
+"""Code object of a function, and the offset of an instruction in the bytecode."""
+Caller = Line | Instruction
+"""Position in Python code that calls sqlite3 or apsw."""
+UNKNOWN_CALLER: Line = ("", 0)
+Step = tuple[str, bool, Caller | None]
+"""Statement of a connection: SQL, whether a transaction was already open, and calling position.
+
+The position is None unless the statement began a transaction.
+"""
+TimedStep = tuple[str, bool, Caller | None, float, float]
+"""Statement as (SQL, whether a transaction was open, calling position, start, end).
+
+Start and end are times of `perf_counter`, in seconds.
+"""
+K = TypeVar("K")
+_S = TypeVar("_S", bound=Step | TimedStep)
+
+
+class Kind(NamedTuple):
+    """Facts by which failures of statements are grouped."""
+
+    code: int
+    """Extended result code of SQLite."""
+    sql: str
+    """SQL of the statement, shortened, with numbers replaced by N."""
+    at: str
+    """File and line of the user's code, such as "bank.py:27"; empty if unknown."""
+
+
+class FailureFacts(NamedTuple):
+    """Facts read after the failure of a statement, as text; each is "" if unknown."""
+
+    timeout_ms: str
+    """Busy timeout of the connection, in ms."""
+    journal: str
+    """Journal mode, such as "wal"."""
+    statement: str
+    """Kind of the statement, such as "begin" or "write"."""
+    transaction: str
+    """State of the transaction before the statement: "none", "read" or "written"."""
+    began: str
+    """First words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
+    open_cursor: str
+    """Whether the connection had a query with unfetched rows: "yes" or "no"."""
+    shared_cache: str
+    """Whether the connection uses a shared cache: "yes" or "no"."""
+    holder: str
+    """"this process" if an idle connection of this process held the write lock; else empty."""
+    held_since: str = ""
+    """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
+    reader: str = ""
+    """Open query and line of another connection of this process, for which COMMIT waited; or empty."""
+    scan: str = ""
+    """Text on an earlier run of the statement that scanned a whole table slowly; or empty."""
+    locking_mode: str = ""
+    """Locking mode of the connection: "normal" or "exclusive"."""
+    repeated: str = ""
+    """"yes" if the statement had already failed in this transaction because of a lock; else empty."""
+    lock_order: str = ""
+    """Files that the transaction locked, in order, then the awaited file, separated by commas.
+
+    Empty if the connection has a single file, or its transaction held no lock.
+    """
+    opened_by: str = ""
+    """Function whose call left the transaction open; empty if the current call began the transaction."""
+
+
+class Occurrences:
+    """Count, durations and facts of one kind of failures."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        self.count = 0
+        self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
+        self.longest_s = 0.0
+        self.given_up = self.repeated = 0
+        """Numbers of calls that met the failure and returned: without and with a later commit."""
+        self.examined: dict[FailureFacts, int] = {}
+
+    def add(self, waited_s: float) -> None:
+        """Count a failure; `waited_s` is the duration of the statement in seconds."""
+        self.count += 1
+        self.waits_s.append(waited_s)
+        self.longest_s = max(self.longest_s, waited_s)
+
+    def traits(self, kind: Kind) -> dict[str, str]:
+        """Return the most frequent facts of the failures as text, by name.
+
+        With `waited_ms` and `longest_ms` (median and maximum duration), and the numbers of calls.
+        """
+        commonest = max(self.examined, key=lambda facts: self.examined[facts])
+        # Any failure can have these facts. While two transactions wait for each other, most failures are of
+        # other transactions at their first statement, without these facts.
+        rare = {
+            name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
+            for name in ("lock_order", "repeated", "reader", "scan")
+        }
+        return {
+            "code": str(kind.code),
+            "at": kind.at,
+            "waited_ms": f"{median(self.waits_s) * 1000:.3g}",
+            "longest_ms": f"{self.longest_s * 1000:.3g}",
+            "given_up": str(self.given_up),
+            "repeated_calls": str(self.repeated),
+            **commonest._replace(**rare)._asdict(),
+        }
+
+
+class FailureCounter:
+    """Counter of failed statements of this process, by kind."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Kind, Occurrences] = {}
+        self.window: Window | None = None
+        """Measured time in which failures count; None counts all failures, as while connecting.
+
+        A statement that began before the end also counts: it may have waited for the timeout.
+        """
+
+    def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
+        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured time.
+
+        `examine`, called for the first failures of a kind, returns the facts.
+        """
+        if not overlaps(self.window, waited_s):
+            return
+        if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+            kind = Kind(kind.code, "", "")
+        occurrences = self._kinds.setdefault(kind, Occurrences(message))
+        occurrences.add(waited_s)
+        if sum(occurrences.examined.values()) < MAX_EXAMINED:
+            facts = examine()
+            occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
+
+    def end_call(self, kind: Kind, *, is_repeated: bool) -> None:
+        """Count a call that met a failure of this kind and returned.
+
+        `is_repeated` is whether the call committed after the failure.
+        """
+        if occurrences := self._kinds.get(kind):
+            occurrences.repeated += is_repeated
+            occurrences.given_up += not is_repeated
+
+    def records(self) -> list[PlainObservation]:
+        """Return each kind of failure with its count, first error message and most frequent facts."""
+        return [
+            (FAILED_STATEMENT, kind.sql, occurrences.count, occurrences.message, occurrences.traits(kind))
+            for kind, occurrences in self._kinds.items()
+        ]
+
+
+def count_kind(counts: Counter[K], kind: K) -> None:
+    """Count an observation of this kind. After MAX_KINDS kinds, ignore new kinds."""
+    if kind in counts or len(counts) < MAX_KINDS:
+        counts[kind] += 1
+
+
+def is_within(window: Window | None) -> bool:
+    """Return whether the current time is in the measured time `window`; True for None."""
+    return window is None or window.opens_ns <= perf_counter_ns() < window.closes_ns
+
+
+def overlaps(window: Window | None, waited_s: float) -> bool:
+    """Return whether the last `waited_s` seconds overlap the measured time `window`; True for None."""
+    now_ns = perf_counter_ns()
+    return window is None or (window.opens_ns <= now_ns and now_ns - waited_s * 1e9 < window.closes_ns)
+
+
+def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
+    """Return observations of failed statements that sqlstress itself ran, as of a user's SQL script.
+
+    Facts follow from the SQL and the settings, so nothing is read from connections.
+    """
+    return [_refusal_record(refusal, settings) for refusal in refusals]
+
+
+def _refusal_record(refusal: Refusal, settings: Settings) -> PlainObservation:
+    steps: list[Step] = [(sql, number > 0, None) for number, sql in enumerate(refusal.history)]
+    state, began, _ = transaction_of(steps) if steps else ("none", "", None)
+    occurrences = Occurrences("")
+    occurrences.count, occurrences.longest_s = refusal.times, refusal.longest_s
+    occurrences.waits_s.extend(refusal.waits_s)
+    facts = FailureFacts(
+        timeout_ms=str(settings.busy_timeout_ms),
+        journal=settings.journal_mode,
+        statement=statement_kind(refusal.sql),
+        transaction=state,
+        began=began,
+        open_cursor="no",
+        shared_cache="no",
+        holder="",
+    )
+    occurrences.examined[facts] = 1
+    traits = occurrences.traits(Kind(refusal.code, refusal.sql, ""))
+    return FAILED_STATEMENT, refusal.sql, refusal.times, name(refusal.code), traits
+
+
+# Facts that follow from the text of statements.
+
+
+def words_of(sql: str) -> tuple[str, str]:
+    """Return the first two words of a statement in capitals; ("", "") for a trigger's statement."""
+    words = _WORDS.match(sql)
+    return (words[1].upper(), (words[2] or "").upper()) if words else ("", "")
+
+
+def short_sql(sql: str) -> str:
+    """Return a statement in one line of at most MAX_SQL characters, with numbers replaced by N."""
+    return group_key(" ".join(sql.split()))[:MAX_SQL]
+
+
+def statement_kind(sql: str) -> str:
+    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint or ""."""
+    word, _ = words_of(sql)
+    if word == "PRAGMA":
+        return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
+    if word in ("COMMIT", "END"):
+        return "commit"
+    if word in ("BEGIN", "SAVEPOINT"):
+        return "begin"
+    if word in _WRITES:
+        return "write"
+    return "read" if word in _READS else ""
+
+
+def is_write(sql: str) -> bool:
+    return statement_kind(sql) == "write"
+
+
+def written_name(sql: str) -> tuple[str, ...]:
+    """Return the table that a statement writes, after its schema if given; empty if unknown."""
+    found = _WRITTEN.search(sql)
+    return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
+
+
+def transaction_steps(steps: Sequence[_S]) -> list[_S]:
+    """Return the statements of a connection's last transaction, from its last statements `steps`."""
+    first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
+    return [*steps][first:]
+
+
+def takes_write_lock(sql: str) -> bool:
+    """Return whether a statement takes the write lock, if its transaction does not have the lock yet."""
+    kind = statement_kind(sql)
+    return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
+
+
+def is_in_memory(name: str) -> bool:
+    """Return whether a database name given to `connect` means a database in memory."""
+    return name == ":memory:" or (name.startswith("file:") and (":memory:" in name or "mode=memory" in name))
+
+
+def is_checkpoint(sql: str) -> bool:
+    """Return whether a statement may run a checkpoint."""
+    return "wal_checkpoint" in sql or "WAL_CHECKPOINT" in sql
+
+
+def is_busy(rows: Any) -> bool:
+    """Return whether the result rows of PRAGMA wal_checkpoint report a busy checkpoint."""
+    return bool(rows) and rows[0][0] == 1
+
+
+def transaction_of(
+    steps: Iterable[Step | TimedStep], refused: Container[int] = ()
+) -> tuple[str, str, Caller | None]:
+    """Return the state of a connection's last transaction, its first words, and who called for it.
+
+    The state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
+    item is a position in Python code. `refused` has the `id()` of each step that got no lock.
+    """
+    state, began, line = "", "", None
+    words: tuple[str, ...]
+    for step in steps:
+        sql, was_open, at = step[:3]
+        kind, words = statement_kind(sql), words_of(sql)
+        if not was_open:
+            state, line = "none", at
+            words = words[:1] if words[0] == "SAVEPOINT" else words
+            began = " ".join(filter(None, words)) if kind == "begin" else IMPLICIT_BEGIN
+        if id(step) in refused:
+            continue
+        if takes_write_lock(sql):
+            state = "written"
+        elif kind == "read" and state != "written":
+            state = "read"
+    return state, began, line

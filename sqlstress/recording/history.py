@@ -1,0 +1,400 @@
+"""History of a connection: its last statements, and the state of its transaction.
+
+The history shows what led to a failure. It also reports holds of the write lock longer than LONG_HOLD_S. A
+step is a statement that has run, with its position in the user's code, begin and end.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import sys
+from collections import deque
+from collections.abc import Sequence
+from itertools import pairwise
+from threading import get_ident
+from time import perf_counter, thread_time
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
+from weakref import ref
+
+from sqlstress.recording.call_costs import LONG_HOLD_S, CallCosts, Hold, hold_of
+from sqlstress.recording.connections import is_in_transaction, is_open, pragma
+from sqlstress.recording.failures import (
+    IMPLICIT_BEGIN,
+    MAX_HISTORY,
+    Caller,
+    TimedStep,
+    is_busy,
+    is_checkpoint,
+    is_write,
+    statement_kind,
+    transaction_of,
+    transaction_steps,
+    words_of,
+)
+from sqlstress.recording.overlaps import Overlaps, OverlapWatch
+from sqlstress.sqlite_codes import BUSY, CONSTRAINT
+
+_SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\s*['\"]?(\w+)", re.IGNORECASE)
+"""Pattern of PRAGMAs that SQLite silently ignores in a transaction."""
+_CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE)
+_ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+_ON = ("1", "on", "yes", "true")
+_CLOSING = ("close", "__exit__", "__aexit__")
+"""Functions by which a library, such as SQLAlchemy, closes a connection or session."""
+MAX_DEPTH = 20
+"""Maximum number of stack frames between a library's close and its rollback."""
+
+
+class Transaction(NamedTuple):
+    """State and beginning of an open transaction."""
+
+    state: str
+    """"written" if a statement wrote, "read" if one only read, else "none"; empty if unknown."""
+    began: str
+    """Statement that began the transaction, such as "BEGIN IMMEDIATE"; empty if unknown."""
+    at: str
+    """Line of the user's code that began the transaction; empty if unknown."""
+
+    @property
+    def wrote(self) -> bool:
+        return self.state == "written"
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether a statement, such as BEGIN, began the transaction."""
+        return self.began not in ("", IMPLICIT_BEGIN)
+
+    def __str__(self) -> str:
+        """Return the statement that began the transaction, and its line if known."""
+        return f"{self.began} ({self.at})" if self.at else self.began
+
+
+class FactCollector(Protocol):
+    """Collector of facts on all connections; `failed_statements.FailedStatements` implements it."""
+
+    costs: CallCosts
+    overlaps: Overlaps
+    used_files: set[str]
+    """Names of the databases on which statements other than PRAGMA ran."""
+
+    def caller(self, frame: FrameType) -> Caller:
+        """Return the position in Python code that calls the SQLite library from `frame`."""
+
+    def line_text(self, at: Caller | None) -> str:
+        """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
+
+    def add(self, history: History, code: int, message: str, waited_s: float) -> None:
+        """Record the failure of a connection's last statement, with its SQLite result code and duration."""
+
+    def add_hold(self, hold: Hold, first: TimedStep) -> None:
+        """Record a long hold of the write lock. `first` is the first statement of the transaction."""
+
+    def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
+        """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
+
+    def add_no_effect(self, sql: str, transaction: Transaction) -> None:
+        """Record a PRAGMA that had no effect because `transaction` was open."""
+
+    def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
+        """Record a commit or rollback without effect. `write` is the call's first write."""
+
+    def add_schema_change(self, step: TimedStep) -> None:
+        """Record a statement outside of a transaction that changed the schema."""
+
+    def add_split(self, transaction: Transaction) -> None:
+        """Record that `executescript` committed an open transaction."""
+
+    def add_closed(self, transaction: Transaction) -> None:
+        """Record that a connection was closed in `transaction`, which had changed rows."""
+
+    def watch(self, connection: Any) -> History:
+        """Return the history of a new connection."""
+
+
+class History:
+    """Last statements of a connection, and the state of its transaction.
+
+    A transaction is left open if it is open when a call returns.
+    """
+
+    def __init__(self, recorder: FactCollector, connection: Any) -> None:
+        self.recorder = recorder
+        self.connection = ref(connection)
+        self.name = ""
+        """Name with which the database was opened."""
+        self.opened_at: Caller | None = None
+        """Line of the user's code that opened the connection; None if unknown."""
+        self.opened_in_s = recorder.costs.begun_s
+        """Start time of the call that opened the connection; it identifies the call."""
+        self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
+        """Last statements that have ended, in order."""
+        self.add = self.steps.append
+        self.thread = 0
+        """Id of the thread that ran the last statement; 0 before the first."""
+        self.is_shared = False
+        """Whether several threads have used the connection."""
+        self._uses: OverlapWatch | None = None
+        """Watch for overlapping transactions of threads; None until several threads use the connection."""
+        self.opened_by = ""
+        """Name of the user's function that left the transaction open; empty if none is open."""
+        self.left_open = Transaction("", "", "")
+        """State of the transaction when the call that left it open returned."""
+        self.open_calls = 0
+        """Number of calls that returned while the transaction was open."""
+        self.open_wrote = False
+        """Whether the transaction that was left open has written."""
+        self.statement_open_s: float | None = None
+        """Time of `perf_counter` when unfetched rows were first seen; None if there are none."""
+        self.open_queries: tuple[TimedStep, ...] = ()
+        """Queries that may have unfetched rows; empty until they are searched for."""
+        self.is_new = True
+        """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
+        self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
+        self._was_long = False
+        """Whether a transaction was ever long. CPU time is only read after that, as each read is slow."""
+        self._began_s = self._began_cpu_s = 0.0
+        """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
+        self._changed_rows = 0
+        """Number of rows changed by the connection when commits were last counted."""
+        self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
+        """Last failed statements, each with its SQLite result code."""
+
+    def begin(self, connection: Any, begun: float) -> Caller | None:
+        """Handle the beginning of a statement. `begun` is a time of `perf_counter`.
+
+        Return the position in Python code that runs the statement; None if a transaction is open.
+        """
+        thread = get_ident()
+        if thread != self.thread:
+            self.is_shared = self.is_shared or self.thread != 0
+            self.thread = thread
+        if self.is_shared:
+            self._uses = self._uses or self.recorder.overlaps.new_watch()
+            caller = sys._getframe(1)
+            self._uses.note(
+                caller, caller.f_locals.get("statement"), in_transaction=connection.in_transaction
+            )
+        if connection.in_transaction:
+            return None
+        if self._last_was_long():
+            self.end_transaction()
+        self._began_s = begun
+        if self._was_long:
+            self._began_cpu_s = thread_time()
+        changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
+        if changed_rows != self._changed_rows:  # The last transaction has changed rows.
+            self.recorder.costs.commits += 1
+            self._changed_rows = changed_rows
+        return self.recorder.caller(sys._getframe(2))
+
+    def end(self, step: TimedStep, cursor: Any) -> None:
+        """Handle the end of a successful statement.
+
+        Call it for statements outside of a transaction, and for all statements while `is_new`.
+        """
+        sql, was_open, _, begun, ended = step
+        if self.is_new:
+            self._end_first(sql, ended - begun)
+        if not was_open:
+            cursor._sqlstress_step = step
+            if _CHANGES_SCHEMA.match(sql) and not is_in_transaction(self.connection()):
+                self.recorder.add_schema_change(step)
+            if is_checkpoint(sql):
+                self._note_checkpoint(cursor, ended - begun)
+
+    def check_pragma(self, sql: str) -> None:
+        """Report the PRAGMA that has just run, if an open transaction made it ineffective."""
+        connection, setting = self.connection(), _SILENT.match(sql)
+        if not setting or not is_in_transaction(connection):
+            return
+        name, value = setting[1].lower(), setting[2].lower()
+        wanted = value if name == "journal_mode" else str(int(value in _ON))
+        if pragma(connection, name) not in (wanted, ""):
+            self.recorder.add_no_effect(sql, self.transaction())
+
+    def fail(self, error: Exception, sql: Any, caller: Caller | None, begun: float) -> None:
+        """Record a failed statement. `begun` is its start, by `perf_counter`."""
+        step: TimedStep = (sql, caller is None, caller, begun, perf_counter())
+        code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
+        if isinstance(code, int):
+            self.add(step)
+            self._failed.append((code, step))
+            self.recorder.add(self, code, str(error), step[4] - begun)
+        elif isinstance(sql, str):  # Neither sqlite3 nor apsw runs a statement that is not a text.
+            self.add(step)
+
+    def note_close(self, connection: Any) -> None:
+        """Record that the connection is about to be closed, if that undoes changed rows.
+
+        A close after an error may be meant as the rollback, so it is left out.
+        """
+        if not is_in_transaction(connection) or sys.exc_info()[0] is not None:
+            return
+        in_transaction = {id(step) for step in transaction_steps(self.steps)}
+        is_failed = any(id(step) in in_transaction for _, step in self._failed)
+        if connection.total_changes != self._changed_rows and not is_failed:
+            self.recorder.add_closed(self.transaction())
+
+    def note_rollback(self, connection: Any) -> None:
+        """Record a rollback by a library that closes a connection, if it undoes changed rows."""
+        frame: FrameType | None = sys._getframe(2)
+        # If the user's code calls for the rollback, a function `rollback` of the library comes first.
+        for _ in range(MAX_DEPTH):
+            if not frame or frame.f_code.co_name == "rollback":
+                return
+            if frame.f_code.co_name in _CLOSING:
+                self.note_close(connection)
+                return
+            frame = frame.f_back
+
+    def note_idle_end(self, statement: str, frame: FrameType) -> None:
+        """Record a commit or rollback without an open transaction, after writes in autocommit mode.
+
+        A commit needs two writes of the current call. `frame` is the frame of the caller.
+        """
+        if self.is_shared:  # Another thread may have ended the transaction.
+            return
+        failed = {id(step) for _, step in self._failed}
+        writes = []
+        for step in reversed(self.steps):
+            sql, was_open, _, begun, _ = step
+            if begun < self.recorder.costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
+                break
+            if not was_open and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
+                writes.append(step)
+        if len(writes) >= (1 if statement == "ROLLBACK" else 2):
+            self.recorder.add_idle_end(statement, frame, writes[-1])
+
+    def end_transaction(self) -> None:
+        """Report a long hold of the write lock, or a slow write, in the last transaction."""
+        if self.is_shared or not self._last_was_long():
+            return
+        steps = transaction_steps(self.steps)
+        if self._was_long:
+            self._report_slow_write(steps)
+        self._was_long = True
+        if steps[-1][1]:
+            hold = hold_of(steps, self.refused())
+            if hold and hold.seconds >= LONG_HOLD_S:
+                self.recorder.add_hold(hold, steps[0])
+        self._began_s = steps[-1][4]
+
+    def _report_slow_write(self, steps: Sequence[TimedStep]) -> None:
+        """Report the longest write of a transaction if it used LONG_HOLD_S of CPU time or more.
+
+        Unlike the duration, CPU time excludes waits for the lock. Time outside of statements does not count.
+        """
+        refused = self.refused()
+        writes = [step for step in steps if is_write(step[0]) and id(step) not in refused]
+        slow = max(writes, key=lambda step: step[4] - step[3], default=None)
+        if not slow or slow[4] - slow[3] < LONG_HOLD_S or get_ident() != self.thread:
+            return
+        outside_s = perf_counter() - steps[-1][4] + sum(then[3] - step[4] for step, then in pairwise(steps))
+        cpu_s = thread_time() - self._began_cpu_s - outside_s
+        if cpu_s >= LONG_HOLD_S:
+            self.recorder.add_slow_write(self, slow, cpu_s)
+
+    def _last_was_long(self) -> bool:
+        """Return whether the last transaction or statement took LONG_HOLD_S or longer."""
+        return bool(self.steps) and self.steps[-1][4] - self._began_s >= LONG_HOLD_S
+
+    def count_row_commits(self) -> None:
+        """Count a commit for each row that the last statement changed.
+
+        Call it after `executemany` in autocommit mode, which commits each row.
+        """
+        connection: Any = self.connection()
+        changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
+        self.recorder.costs.commits += changed_rows - self._changed_rows
+        self._changed_rows = changed_rows
+
+    def _end_first(self, sql: Any, seconds: float) -> None:
+        """Add the duration of a new connection's statement to the time for opening connections."""
+        self.recorder.costs.opening_s += seconds
+        self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
+        if not self.is_new:
+            self.recorder.used_files.add(self.name)
+
+    def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
+        """Record the last statement, a checkpoint, as failed if its result row reports it as busy."""
+        from sqlstress.recording.checkpoint_answers import rows_ahead
+
+        if is_busy(rows := rows_ahead(cursor)):
+            self.recorder.add(self, BUSY, f"its answer was {rows[0]}", waited_s)
+
+    def transaction(self) -> Transaction:
+        """Return the state of the last statement's transaction."""
+        state, began, line = transaction_of(self.steps, self.refused())
+        return Transaction(state, began, self.recorder.line_text(line))
+
+    def is_uncommitted(self) -> bool:
+        """Return whether the last transaction is open, or the connection was closed in it."""
+        connection = self.connection()
+        if is_open(connection):
+            return is_in_transaction(connection)
+        last = statement_kind(self.steps[-1][0]) if self.steps else "commit"
+        return last != "commit" and words_of(self.steps[-1][0])[0] not in ("ROLLBACK", "RELEASE")
+
+    def last_end(self) -> str:
+        """Return the end of the last transaction: "commit" or "rollback"; empty if unknown."""
+        released = False
+        for sql, *_ in reversed(self.steps):
+            word, second = words_of(sql)
+            if statement_kind(sql) == "commit":
+                return "commit"
+            if word == "ROLLBACK" and (released or second != "TO"):
+                return "rollback"
+            if released:
+                return "commit"
+            released = word == "RELEASE"  # RELEASE commits if SAVEPOINT began the transaction.
+        return "commit" if released else ""
+
+    def end_after(self, step: TimedStep) -> str:
+        """Return the end of the transaction of `step`: "commit" or "rollback"; empty if unknown.
+
+        A rollback to a savepoint counts as "rollback".
+        """
+        steps = [*self.steps]
+        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
+        for sql, *_ in steps[index + 1 :]:
+            if statement_kind(sql) == "commit":
+                return "commit"
+            if words_of(sql)[0] == "ROLLBACK":
+                return "rollback"
+        return ""
+
+    def has_committed_since(self, time_s: float) -> bool:
+        """Return whether a commit, or a write in autocommit mode, succeeded after `time_s`.
+
+        `time_s` is a time of `perf_counter`, in seconds.
+        """
+        failed = {id(step) for _, step in self._failed}
+        for step in reversed(self.steps):
+            sql, was_open, _, begun, _ = step
+            if begun < time_s:
+                break
+            ends = statement_kind(sql) == "commit" or words_of(sql)[0] == "RELEASE"
+            if (ends or (is_write(sql) and not was_open)) and id(step) not in failed:
+                return True
+        return False
+
+    def refused(self) -> set[int]:
+        """Return the `id()` of each of the last statements that failed, perhaps without a lock.
+
+        Statements that violated a constraint had the lock, so they are left out.
+        """
+        return {id(step) for code, step in self._failed if code & 0xFF != CONSTRAINT}
+
+    def failed_commit(self) -> int:
+        """Return the result code of the transaction's last failed COMMIT; 0 if none failed."""
+        codes = {id(step): code for code, step in self._failed if statement_kind(step[0]) == "commit"}
+        steps = transaction_steps(self.steps)
+        return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
+
+    def is_repeated(self) -> bool:
+        """Return whether the last statement already failed with SQLITE_BUSY in this transaction."""
+        *earlier, (sql, *_) = transaction_steps(self.steps)
+        failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
+        return any(step[0] == sql and id(step) in failed for step in earlier)

@@ -1,0 +1,168 @@
+"""Long write transactions of the user's code, by real connections."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from sqlstress.recording import LONG_HOLD
+from sqlstress.recording.call_costs import LONG_HOLD_S, Hold, hold_of
+from sqlstress.recording.failed_statements import FailedStatements
+from sqlstress.recording.failures import TimedStep
+from tests.own_app import findings_of, measured
+from tests.recording.failing_programs import INSERT, open_file
+
+
+def holds(recorder: FailedStatements) -> list[tuple[str, int, dict[str, str]]]:
+    return [(sql, count, traits) for topic, sql, count, _, traits in recorder.records() if topic == LONG_HOLD]
+
+
+def begin_immediate(connection: Any) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    time.sleep(2 * LONG_HOLD_S)
+    connection.execute("COMMIT")
+
+
+def write_first(connection: Any) -> None:
+    connection.execute("BEGIN")
+    connection.execute(INSERT)
+    time.sleep(2 * LONG_HOLD_S)
+    connection.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("library", ["sqlite3", "apsw"])
+@pytest.mark.parametrize(
+    ("work", "sql"), [(begin_immediate, "BEGIN IMMEDIATE"), (write_first, "INSERT INTO t VALUES (N)")]
+)
+def test_sleep_within_a_write_transaction_is_recorded(
+    library: str, work: Callable[[Any], None], sql: str, file: Path, recorder: FailedStatements
+) -> None:
+    connection: Any = (
+        sqlite3.connect(file, isolation_level=None) if library == "sqlite3" else apsw.Connection(str(file))
+    )
+    with closing(connection):
+        work(connection)
+    ((recorded, count, traits),) = holds(recorder)
+    line = work.__code__.co_firstlineno + 1
+    assert (recorded, count) == (sql, 1)
+    assert f"{Path(__file__).name}:{line}" in (traits["at"], traits["began_at"])
+    assert float(traits["seconds"]) >= 2 * LONG_HOLD_S and float(traits["outside"]) > 0.5
+
+
+def test_transaction_that_python_begins_is_recorded_after_its_connection_has_gone(
+    file: Path, recorder: FailedStatements
+) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(INSERT)
+        line = sys._getframe().f_lineno - 1
+        time.sleep(2 * LONG_HOLD_S)
+        connection.commit()
+    del connection
+    sqlite3.connect(file).close()
+    ((_, _, traits),) = holds(recorder)
+    assert traits["at"] == f"{Path(__file__).name}:{line}"
+
+
+def test_sleep_without_the_write_lock_is_not_recorded(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute("BEGIN")
+        connection.execute("SELECT * FROM t").fetchall()
+        time.sleep(2 * LONG_HOLD_S)
+        connection.execute(INSERT)
+        connection.execute("COMMIT")
+        time.sleep(2 * LONG_HOLD_S)
+        connection.execute(INSERT)
+    assert holds(recorder) == []
+
+
+SLOW = """
+UPDATE t SET x = (
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT count(*) FROM n
+)
+"""
+
+
+@pytest.mark.parametrize("begin", ["", "BEGIN"])
+def test_slow_write_is_recorded_with_its_line_and_scan(
+    file: Path, recorder: FailedStatements, begin: str
+) -> None:
+    with open_file(file) as connection:
+        for _ in range(2):  # CPU time is measured from the second long transaction on.
+            connection.execute(begin)
+            connection.execute(SLOW)
+            line = sys._getframe().f_lineno - 1
+            connection.execute("COMMIT" * bool(begin))
+        connection.execute("SELECT 1")
+    ((sql, count, traits),) = [hold for hold in holds(recorder) if "work" in hold[2]]
+    assert (sql[:8], count, traits["work"]) == ("UPDATE t", 1, "SCAN t")
+    assert traits["at"] == ("" if begin else f"{Path(__file__).name}:{line}")
+
+
+def test_write_that_waited_is_not_recorded_as_slow(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file, check_same_thread=False) as other, open_file(file, timeout=60) as connection:
+        for _ in range(2):
+            other.execute("BEGIN IMMEDIATE")
+            timer = threading.Timer(3 * LONG_HOLD_S, other.rollback)
+            timer.start()
+            connection.execute(INSERT)
+            timer.join()
+        connection.execute("SELECT 1")
+    assert [hold for hold in holds(recorder) if "work" in hold[2]] == []
+
+
+def test_time_of_statements_is_not_outside_of_sqlite() -> None:
+    steps: list[TimedStep] = [
+        ("BEGIN", False, None, 0.0, 1.0),
+        (INSERT, True, None, 2.0, 4.0),
+        (INSERT, True, None, 5.0, 9.0),
+        ("COMMIT", True, None, 9.0, 10.0),
+    ]
+    assert hold_of(steps) == Hold(INSERT, 6.0, 1.0)
+    assert hold_of(steps[:1]) is None
+
+
+SLEEPS = f"""
+import sqlite3, time
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    with sqlite3.connect(database) as connection:
+        connection.execute("CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=60)
+
+@transaction
+def work(connection):
+    connection.execute("INSERT INTO t VALUES (1)")
+    time.sleep({2 * LONG_HOLD_S})
+    connection.commit()
+"""
+
+
+@pytest.mark.thorough
+def test_report_names_statement_line_and_share(tmp_path: Path) -> None:
+    report = measured(tmp_path, SLEEPS, "sleeps.py", concurrency=1, ops=4)
+    (found,) = findings_of(report, "long-hold")
+    assert found.facts["at"] == "sleeps.py:16" and found.facts["statement"] == "INSERT INTO t VALUES (N)"
+    assert float(found.facts["outside"]) > 0.5 and int(found.facts["count"]) >= 4
+
+
+@pytest.mark.thorough
+def test_refusal_behind_a_known_long_transaction_names_its_line(tmp_path: Path) -> None:
+    text = SLEEPS.replace("timeout=60", f"timeout={1.5 * LONG_HOLD_S}")
+    report = measured(tmp_path, text, "sleeps.py", concurrency=2, duration="1s", max_failed="100%")
+    (finding,) = findings_of(report, "failed-statement")
+    assert "The long transaction is that of sleeps.py:16: make it shorter." in finding.text
+    assert "sqlstress watch" not in finding.text
