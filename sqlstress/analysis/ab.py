@@ -197,7 +197,7 @@ class Pairs:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Difference ln(B / A) of each pair, averaged over all cases; negative if B is worse."""
+        """Difference of each pair, averaged over all cases; negative if B is worse."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.direction_alpha = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
@@ -205,7 +205,7 @@ class Pairs:
         self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
         """Probability that a single case, or the average of all cases, wrongly fails the test."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference ln(B / A) that --max-drop allows: a negative number."""
+        """Smallest difference of a pair that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
         """Return the estimate of B divided by A, averaged over all cases."""

@@ -45,7 +45,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # checks of all passes
+        for check in run.verdict.checks:  # checks of all trials
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)

@@ -1,4 +1,4 @@
-"""Check of a report against a stored baseline report, for a gate in CI.
+"""Check of a report against a stored baseline report, which can fail a build in CI.
 
 The trials of the two reports are not paired, unlike those of an A/B test.
 """

@@ -30,7 +30,7 @@ class Facts:
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout: "none" is 0; "short" is below 100 ms, and the statement waited for all of it."""
+    """Busy timeout: "none" is 0; "short" is below 100 ms, and all of it was waited; else "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None

@@ -246,8 +246,8 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     yield barrier("loop", "what drove the load, the native loop or Python's,", loops)
     counts = [sorted({run.case.concurrency for run in part.measured()}) for part in parts]
     values: Values = [listing([*map(digits, numbers)]) if all(numbers) else None for numbers in counts]
-    # Cases with an unknown number of processes match cases with any number. So only if a number is unknown
-    # are the numbers compared.
+    # Cases with an unknown number of processes match cases with any number. Known numbers need no comparison,
+    # because only cases with equal numbers match.
     known_values = values if None in values else [""] * len(parts)
     yield barrier("processes", "the number of processes", known_values)
     # If all targets are SQLite, its settings are compared; else a level of durability that all targets have.
@@ -322,7 +322,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # other layouts are shown in the rows
+    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, the rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verification(part) for part in parts])
     yield remark(

@@ -107,7 +107,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return keyword arguments for the finding on other programs; empty if they took too little."""
+    """Return keyword arguments for the finding on other programs; empty if these disturbed no trial."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst

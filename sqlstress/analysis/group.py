@@ -98,7 +98,7 @@ class Group:
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return a label such as "full, 20 buckets". If all cases have one number of buckets, omit it."""
+        """Return a label such as "full, 20 buckets"; "full" if all cases have one number of buckets."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -158,7 +158,7 @@ class PairwiseTests:
     """Tests that compare runs in pairs, by their figures in the passes that all runs have in common.
 
     `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
-    `base_ratio`, because both alternatives spend one part of `error`. A caller that repeats a test for
+    `base_ratio`, because both alternatives use the same part of `error`. A caller that repeats a test for
     several sets of runs passes their number as `divide_error_by`.
     """
 

@@ -29,7 +29,7 @@ ERROR = 0.01
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 """Share of the operations whose latency is below a percentile, by name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
-"""Number of operations that must be slower than a percentile, so that a window is judged by it."""
+"""Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
 """Largest share of a latency limit that sqlstress's own delay may reach in a judged window."""
 MIN_BROKEN_MARGIN = 1e-9
@@ -191,7 +191,7 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate that most windows kept ("kept"), and the lowest that most broke ("broken")."""
+    """Return the highest rate at which most windows kept the promise, and the lowest where most broke it."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {

@@ -266,7 +266,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock, and their causes."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, with causes of delay."""
 
     operations: int
     """Number of slowest operations."""
@@ -277,7 +277,7 @@ class Slowest:
     total_ns: int
     """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Sum of the times, in ns, by cause: held and free (lock waits), checkpoint, sync, own (the rest)."""
+    """Parts of `total_ns` by cause: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
     behind: dict[str, int] = field(default_factory=dict)
     """Time of waits for held locks, in ns, by the holder's activity: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()

@@ -388,7 +388,7 @@ _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return a text as one line without escape sequences and repeated spaces."""
+    """Return a text as one line without escape sequences. Several spaces become one space."""
     return " ".join(visible(text).split())
 
 
@@ -400,19 +400,19 @@ def visible(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """Return a cleaned text of at most 800 characters; a cut text ends with "[...]"."""
+    """Return the result of `clean`, cut to 800 characters; a cut text ends with "[...]"."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a cleaned text of at most `longest` characters; a cut text ends with dots."""
+    """Return the result of `clean`, cut to `longest` characters; a cut text ends with two dots."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return a cleaned file name of at most `longest` characters. A cut name keeps its end."""
+    """Return the result of `clean` for a file name, cut to `longest` characters. Its end is kept."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 

@@ -61,7 +61,7 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:  # all cases have started, so count the trials
+        if len(report.runs) >= report.planned:  # all cases were started, so count trials
             requested = sum(run.case.repeat for run in report.runs)
             so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)

@@ -1,7 +1,7 @@
 """A report in GitHub Actions: the summary of a step, and annotations (errors and warnings).
 
-An annotation is a workflow command, a line `::error title=TITLE::TEXT` on standard output. Source of the
-escapes: actions/toolkit, packages/core/src/command.ts.
+An annotation is a workflow command: a line `::error title=TITLE::TEXT` on standard output. Source of the
+rules for escapes: actions/toolkit, packages/core/src/command.ts.
 """
 
 from __future__ import annotations

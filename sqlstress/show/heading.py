@@ -95,7 +95,7 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings to show above the figures, without those of a run that `findings` repeat."""
+    """Return the warnings to show above the figures, except warnings of runs that `findings` repeat."""
     repeated = {finding.code for finding in findings}
     # A warning on a WAL bug does not apply if no trial used a WAL, according to the settings that were read
     # back.

@@ -239,7 +239,7 @@ def _estimates_trace(looks: tuple[Look, ...]) -> Plain:
     for look in shown_looks:
         if look.worst is not None and look.bound is not None:
             ends.append(sorted((look.worst, look.bound)))
-        else:  # a look of an older version, which judged the estimate instead of the bounds
+        else:  # an older version made this look, and judged the estimate instead of the bounds
             ends.append([look.low or look.ratio, look.high or look.ratio])
     return {
         "type": "scatter",

@@ -36,7 +36,7 @@ def is_bin(index: int) -> bool:
 
 
 def bin_floor(index: int) -> float:
-    """Return the lower end of a bin, in ns. Latencies that `bin_of` rounds up may be 2**-24 smaller."""
+    """Return the lower end of a bin, in ns. A latency that was rounded up may be 1 part in 2**24 smaller."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 

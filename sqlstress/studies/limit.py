@@ -84,7 +84,7 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`duration_s` is the length of windows; None to compute it. `spacing` is that of due times."""
+        """`duration_s` is the length of windows; None to compute it. `spacing` is one of ARRIVAL_SPACINGS."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None

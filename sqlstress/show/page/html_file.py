@@ -76,7 +76,7 @@ def report_fragment(report: Report) -> str:
 
 
 def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks without legends, notes, pictures and later findings."""
+    """Yield the blocks without details: legends, notes, pictures, and findings after the first few."""
     for block in blocks:
         if isinstance(block, Bullets):
             yield Bullets(block.texts[: block.first])
