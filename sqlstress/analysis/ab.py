@@ -1,8 +1,9 @@
 """Conclusions from an A/B test: the verdict, the change, and advice.
 
 A and B are the compared variants (arms). A pair is a trial of A and a trial of B, measured one after the
-other. A cell is a case that both arms measure. The difference of a pair is ln(B / A) for TPS, and -ln(B / A)
-for p99 (the 99th percentile of latency): negative if B is worse. A look is an interim test.
+other. A run is all trials of a case and arm. A cell is a case that both arms measure. The difference of a
+pair is ln(B / A) for TPS, and -ln(B / A) for p99 (the 99th percentile of latency): negative if B is worse. A
+look is an interim test.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Findings (sentences of a report) on wrong data, failures, results and accuracy."""
+"""Findings (sentences of a report) on wrong data, failures, results and accuracy.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings to show below the table of a group (the runs in one table)."""
+    """Return the findings to show below the table of a group."""
     return (
         *wrong_data_findings(group),
         *failures(group),

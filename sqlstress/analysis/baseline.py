@@ -1,6 +1,6 @@
 """Check of a report against a stored baseline report, which can fail a build in CI.
 
-The trials of the two reports are not paired, unlike those of an A/B test.
+A run is all trials of a case. The trials of the two reports are not paired, unlike those of an A/B test.
 """
 
 from __future__ import annotations

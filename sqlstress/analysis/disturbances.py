@@ -1,4 +1,7 @@
-"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat."""
+"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def disturbed(run: Run) -> bool:
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield findings on disturbances, which put all figures of the group (runs in one table) in doubt."""
+    """Yield findings (sentences) on disturbances, which put all figures of the group in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs

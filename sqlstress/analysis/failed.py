@@ -1,4 +1,7 @@
-"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout."""
+"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 

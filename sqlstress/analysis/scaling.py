@@ -115,8 +115,7 @@ class Curve:
         """Run with the fewest processes after which more processes gain significantly less than NEAR (10%).
 
         The last run if there is no such run. The gain is relative to the best run up to this number of
-        processes. The tests begin with the most processes, and end with the first that does not exclude a
-        gain.
+        processes. The tests begin with the most processes. The first that cannot exclude a gain ends them.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -350,9 +349,8 @@ def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
     `error` is the probability of a wrong SATURATED. The number of operations under way when a window
-    (measured time of a trial) opens or closes depends on chance. The scatter of MIN_PASSES or more windows
-    shows the size of this effect (Student's t). For fewer, the shortfall must exceed _DEVIATIONS standard
-    deviations.
+    (measured time) opens or closes depends on chance. The scatter of MIN_PASSES or more windows shows the
+    size of this effect (Student's t). For fewer, the shortfall must exceed _DEVIATIONS standard deviations.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

@@ -119,8 +119,7 @@ def line(
 ) -> Plain:
     """Return a line with marks. `hover` is a template of the texts at the marks.
 
-    `place` is the index of the colour. `more` has attributes of the stroke; with these, the line has no
-    marks.
+    `place` is the index of the colour. A line with attributes of the stroke (`more`) has no marks.
     """
     return {
         "type": "scatter",

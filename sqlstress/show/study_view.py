@@ -1,9 +1,8 @@
 """Presentation of A/B tests, checks against a baseline, and searches for the highest rate.
 
-An A/B test compares the variants (arms) A and B. A pair is a trial of A and a trial of B, one after the
-other. A look is an interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the
-worse, as a share. In a search, a promise is a set of latency limits, and a window is a measurement at one
-rate.
+An A/B test compares the variants (arms) A and B. A pair is a trial of A and a trial of B. A look is an
+interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the worse, as a share.
+In a search, a promise is a set of latency limits, and a window is a measurement at one rate.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A run is all trials of a case, and a layout is a number of files (buckets). A group (runs in one table) may be
 split into parts by the values of one option, `group.setting`. If so, each value has a line over the numbers
-of processes, or a bar if this number is constant. The views of a plot are alternatives, among which the user
-chooses.
+of processes, or a bar if this number is constant. The user chooses one of the views of a plot.
 """
 
 from __future__ import annotations

@@ -69,10 +69,7 @@ def _changed_options(case: Case) -> Iterator[str]:
 
 
 def _changed_fields(part: Any, excluded: Collection[str]) -> Iterator[str]:
-    """Yield a text such as "page-size=512" for each field with another value than its default.
-
-    Fields in `excluded` are left out.
-    """
+    """Yield a text such as "page-size=512" for each changed field of `part` that is not in `excluded`."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in excluded:

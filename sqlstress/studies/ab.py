@@ -301,8 +301,7 @@ def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
     """Return all option values of an arm: defaults, `common` options, and the arm's `own` options.
 
-    An own value replaces the common value of its option. A list, as of --pragma, is appended to the common
-    list.
+    An own value replaces the common value. But a list, as of --pragma, is appended to the common list.
     """
     commands = {option.name for option in load_options(command) if option.argument == REST}
     options = {**common, **own}

@@ -219,9 +219,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices (single trials) by the Python interpreters of the arms.
 
-    Slices do not measure the costs of a sync and of our code, which are known from the test of the
-    interpreter. Only the first slice of a case rehearses the user's work on a copy. Later slices get its
-    observations.
+    Slices do not measure the costs of a sync and of our code: the test of the interpreter has measured them.
+    Only the first slice of a case rehearses the user's work on a copy. Later slices get its observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:

@@ -62,8 +62,7 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
     The first pass has the given order of cases, the second the reverse order, and later passes a random
     order. With reversals only, a periodic effect of the machine could always disturb the same case. If an
-    experiment imitates a published script, its trials are ordered by case, because all cases use the same
-    files.
+    experiment imitates a published script, trials are ordered by case, because all cases share files.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -80,8 +79,7 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
     """Return a list with one additional, longer trial, of the case with the most processes.
 
-    Only cases whose usual trials are too short to show long waits count. The list is empty without such
-    cases.
+    Only cases whose usual trials are too short to show long waits count. Return [] without such cases.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -106,8 +104,7 @@ def expected_trial_s(case: Case) -> float:
 class SweepProgress(Observer):
     """Observer that forwards the events of trials to another observer, and adds the progress of the sweep.
 
-    Progress is the elapsed time as a share of the expected duration. Finished trials correct this
-    expectation.
+    Progress is the elapsed time as a share of the expected duration, which finished trials make more exact.
     """
 
     def __init__(
