@@ -1,8 +1,9 @@
 """Conclusions from an A/B test: the verdict, the change, and advice.
 
-A and B are the compared variants (arms). A slice is one window of an arm, and a pair is a slice of A next to
-a slice of B. A cell is a case that both arms measure. The difference of a pair is ln(B / A) for TPS, and
--ln(B / A) for p99: negative if B is worse. A look is an interim test of the pairs so far.
+A and B are the compared variants (arms). A pair is a trial of A and a trial of B, measured one after the
+other. A run is all trials of a case and arm. A cell is a case that both arms measure. The difference of a
+pair is ln(B / A) for TPS, and -ln(B / A) for p99 (the 99th percentile of latency): negative if B is worse. A
+look is an interim test.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's TPS, or its p99 latency in ns; None if unknown or not above 0.
 
-    At a fixed rate, a latency counts from the due time, so that a stall lengthens all delayed operations.
+    At a fixed rate, a latency begins when the operation is due, so it includes the delay after a stall.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -56,7 +57,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return a trial's latencies of operations, without single statements of a script."""
+    """Return the latencies of a trial's operations, without those of single statements of a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -64,7 +65,7 @@ def _operation_latencies(trial: Trial) -> Collection[Latency]:
 
 
 def cells(report: Report) -> list[tuple[Run, Run]]:
-    """Return the run of A and the run of B for each case that both variants measured."""
+    """Return a tuple (run of A, run of B) for each case that both variants measured."""
     arms = ([run for run in report.runs if run.arm == name] for name in (A, B))
     return list(zip(*arms, strict=False))
 
@@ -75,10 +76,9 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return, for each case, ln(B / A) of each pair of trials that all cases have.
+    """Return a list for each case: ln(B / A) of each pair of trials, for TPS; -ln(B / A) for p99.
 
-    The sign is reversed for p99: negative means that B is worse. All lists are empty if any run had too many
-    failed operations.
+    Pairs that any case lacks are left out. All lists are empty if a run had too many failed operations.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -93,7 +93,7 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the interim result of the pairs (A, B) so far: fail, pass or undecided."""
+    """Return the result of an interim test of the pairs so far: fail, pass or undecided, with the ratio."""
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
@@ -102,8 +102,8 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
     """Return the estimated ratio of B's figure to A's, with bounds.
 
-    `found` has the difference ln(B / A) of each pair (negated for p99). `alpha` is the error rate of each of
-    the bounds `bound` and `worst`, which are None for too few pairs.
+    `found` has the difference ln(B / A) of each pair (negated for p99). `alpha` is the probability that the
+    true ratio lies beyond `bound`, and also beyond `worst`. Both bounds are None for too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -135,7 +135,7 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 
 
 def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Iterator[str]:
-    """Yield the differences between A and B as text, such as "synchronous: full and normal"."""
+    """Yield each difference between the arms' options, builds and modules: "synchronous: full and normal"."""
     case, other = run_a.case, run_b.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
@@ -192,21 +192,21 @@ def _item_text(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from all pairs of an A/B test, at the error rate of the last interim test."""
+    """Estimates from all pairs of an A/B test, with the error rate of its last interim test."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
         self.cells = differences(report, test)
         self.means = geometric_means(self.cells) if self.cells else []
-        """Difference ln(B / A) of each pair, averaged over all cases; negative if B is worse."""
+        """Difference of each pair, averaged over all cases; negative if B is worse."""
         alpha = test.looks[-1].alpha if test.looks else ALPHA
         self.alpha = alpha if 0 < alpha < 0.5 else ALPHA
         self.direction_alpha = direction_alpha(len(test.looks), self.alpha) if test.looks else self.alpha
-        """Error rate of the statements "B is faster" and "B is slower"."""
+        """Probability that a statement "B is faster" or "B is slower" is wrong."""
         self.case_alpha = cell_alpha(max(1, len(self.cells)), self.alpha)
-        """Error rate of the verdict fail for a single case, or for the average of all cases."""
+        """Probability that a single case, or the average of all cases, wrongly fails the test."""
         self.allowed = tolerance(test.metric, test.max_drop)
-        """Smallest difference ln(B / A) that --max-drop allows: a negative number."""
+        """Smallest difference of a pair that --max-drop allows: a negative number."""
 
     def together(self) -> Look:
         """Return the estimate of B divided by A, averaged over all cases."""
@@ -246,7 +246,7 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the number of pairs that would probably decide the test; None if none would, or unknown."""
+        """Return the number of pairs that would probably decide the test; None if unknown or impossible."""
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
@@ -326,7 +326,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop: if the estimate is nearer to --max-drop, more trials do not help."""
+"""Minimum distance of the estimate from --max-drop, as a share of --max-drop, to advise more pairs."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 
@@ -358,9 +358,9 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs that narrows the half-width of an interval from `half` to `gap`.
+    """Return the number of pairs after which the half-width of an interval is only `gap`.
 
-    `half` is the half-width after `pairs` pairs, and shrinks with the square root of their number. The result
+    `half` is the half-width after `pairs` pairs. It shrinks with the square root of their number. The result
     is rounded up to two digits. None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
@@ -372,7 +372,7 @@ def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
 
 
 def _options(pairs: int, test: AbTest) -> str:
-    """Return the options for `pairs` pairs: " (--max-pairs 90)"; "" if the test allows as many."""
+    """Return the options that allow `pairs` pairs: " (--max-pairs 90)"; "" if the test allowed them."""
     options = [f"--max-pairs {pairs}"] if pairs > (test.max_pairs or 0) else []
     last = test.looks[-1] if test.looks else None
     if last and last.seconds and last.pairs:

@@ -1,4 +1,7 @@
-"""Findings (sentences of a report) on wrong data, failures, results and accuracy."""
+"""Findings (sentences of a report) on wrong data, failures, results and accuracy.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ from sqlstress.statistics.units import NS_PER_S, finite
 from sqlstress.target import stores_nothing
 
 MAX_SHOWN = 3
-"""Maximum number of wrong cases shown in detail, and of counter-examples for a check."""
+"""Maximum number of wrong cases shown in detail, and of counter-examples (wrong rows) for a check."""
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each error that kept cases from being measured, fully or partly."""
+    """Yield a finding for each error because of which cases were not, or only partly, measured."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -41,11 +44,11 @@ def failures(group: Group) -> Iterator[Finding]:
 
 
 def wrong_data_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on wrong data: the failed checks of MAX_SHOWN cases, then the other cases."""
+    """Yield findings on wrong data: failed checks of up to MAX_SHOWN cases, and a list of other cases."""
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # checks of all passes
+        for check in run.verdict.checks:  # checks of all trials
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)
@@ -94,7 +97,7 @@ def partial_proofs(group: Group) -> Iterator[Finding]:
 
 
 def advise_group(group: Group) -> tuple[Finding, ...]:
-    """Return the findings to show below a table."""
+    """Return the findings to show below the table of a group."""
     return (
         *wrong_data_findings(group),
         *failures(group),
@@ -113,7 +116,7 @@ def advise(report: Report) -> tuple[Finding, ...]:
 
 
 def missing(report: Report) -> tuple[Finding, ...]:
-    """Return the finding on cases left out by an interruption or after wrong data; else empty."""
+    """Return the finding that an interruption or wrong data ended the report early; else ()."""
     if not report.interrupted:
         return tuple(_stopped(report))
     if report.results:
@@ -125,14 +128,14 @@ def missing(report: Report) -> tuple[Finding, ...]:
 
 
 class SweepState(NamedTuple):
-    """Numbers of made and planned trials of an incomplete measurement."""
+    """Numbers of completed and planned trials of a measurement that ended early."""
 
     made: int
     planned: int
 
 
 def early_end(report: Report) -> SweepState | None:
-    """Return the numbers of made and planned trials of an incomplete measurement; else None."""
+    """Return the numbers of completed and planned trials if the measurement ended early; else None."""
     if report.results or report.ab or report.limit:
         return None
     planned = [run for run in report.runs if _was_planned(run)]
@@ -144,7 +147,7 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether all trials of a run were planned: no error, not skipped (except after wrong data)."""
+    """Return whether a run counts as planned: it has no error, and was skipped only after wrong data."""
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
@@ -160,9 +163,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Relative change of TPS between the halves of a window; a larger change is reported."""
+"""Largest relative change of TPS between the halves of a window that is not reported."""
 MAX_PROOF_SHARE = 0.05
-"""Share of the window taken by checks of the data; a larger share is reported."""
+"""Largest share of the window, taken by checks of the data, that is not reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """Comparison of cases: which case, target (such as SQLite) or value of an option is best.
 
 A run is all trials of a case. A pass is one trial of each case, so drift (heat, other programs) affects all
-cases of a pass equally. The size of a case is its numbers of files and processes.
+cases of a pass equally. The size of a case is its numbers of files and processes. A group is the runs in one
+table of the report.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import durability_level, target_name
 
 MAX_COMPARED_RUNS = 10
-"""Number of best runs to compare with each run. All pairs would take too long."""
+"""Maximum number of best runs with which each run is compared. All pairs would take too long."""
 
 
 @dataclass(frozen=True)
 class LeadingRuns:
-    """Best run (a run is all trials of a case), and the runs that are not significantly worse."""
+    """Best run (all trials of a case), and the runs that are not significantly worse."""
 
     best: Run
     runs: tuple[Run, ...]
@@ -59,12 +60,12 @@ def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1
 
 
 def is_conclusive(ratio: Ratio | None) -> bool:
-    """Return whether a ratio is significantly different from 1, or significantly near 1."""
+    """Return whether a ratio clearly differs from 1, or is clearly near 1, in spite of noise."""
     return verdict(ratio, NEAR) in (DIFFERENT, ABOUT_EQUAL)
 
 
 def more_trials(case: Case) -> str:
-    """Return advice against too few trials: "use --repeat 3 or more" or "let all 5 passes finish"."""
+    """Return advice after too few trials: "use --repeat 3 or more" or "let all 5 passes finish"."""
     if case.repeat >= MIN_PASSES:
         return f"let all {plural(case.repeat, 'pass')} finish"
     return f"use --repeat {MIN_PASSES} or more"
@@ -73,9 +74,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason and the remedy if any finding in `found` is unclear.
+    """Yield the reason why a finding in `found` is unclear, and the remedy; nothing if all are clear.
 
-    `tested` has the tests behind these findings; None for too few trials.
+    `tested` has the tests from which these findings follow; None for too few trials.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -84,7 +85,7 @@ def inconclusive_findings(
 
 
 # Comparison of targets, such as SQLite and PostgreSQL: the fastest target for each size of case. A side is a
-# target with its runs.
+# target with its runs. The durability of a commit is what it waits for, such as a sync of the disk.
 #
 # Only targets with equally durable commits are compared, because a commit that waits for no sync does less
 # work.
@@ -102,7 +103,7 @@ class Side:
     """Target (such as SQLite) to compare with other targets, and its runs."""
 
     name: str
-    """Name of the target, such as SQLite; name of the driver if several sides have one target."""
+    """Name of the target, such as SQLite; name of the driver if sides share a target."""
     runs: tuple[Run, ...]
     durability: str
     """Durability of a commit as text; empty if unknown or different between trials."""
@@ -115,7 +116,7 @@ class Side:
 
     @property
     def driver(self) -> str:
-        """Name of the driver, through which Python uses the target."""
+        """Name of the driver (Python module) with which the target is used."""
         return self.runs[0].case.driver
 
 
@@ -124,7 +125,7 @@ class Lead:
     """Comparison of targets (such as SQLite) at one size of case: numbers of files and processes."""
 
     case: Case
-    """Case of the first target."""
+    """Case of the first compared target."""
     names: tuple[str, ...]
     """Names of the compared targets, such as SQLite."""
     ahead: tuple[str, ...]
@@ -132,13 +133,13 @@ class Lead:
     verdict: str
     """ONE_LEADS, LEADERS_EQUAL (all targets in `ahead`), LEADER_UNCLEAR or TOO_FEW_PASSES."""
     ratio: Ratio | None = None
-    """Throughput of a single leader divided by that of the second target; else None."""
+    """Throughput of the leader divided by that of the second target; None unless ONE_LEADS."""
     noise: Noise | None = None
     """Reason and remedy for the verdict LEADER_UNCLEAR; else None."""
 
 
 def sides_of(group: Group) -> tuple[Side, ...]:
-    """Return the targets (such as SQLite) that a group compares, if there are several."""
+    """Return the targets (such as SQLite) that a group compares; () if there are fewer than two."""
     targets = [target_name(part.case.driver) for part in group.parts] if group.setting == "driver" else []
     if len(set(targets)) < 2:
         return ()
@@ -156,7 +157,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. Unknown durability equals no other."""
+    """Return the sides in groups of equal durability. A side of unknown durability is alone."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -236,7 +237,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
-    """Return one statement on the leading targets for several sizes of case with the same outcome."""
+    """Return one statement on the sizes of case at which the same targets lead."""
     first = size_leads[0]
     ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
@@ -251,19 +252,19 @@ def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
 
 # Comparison of the values of an option. Each part of a group has the runs with one value.
 #
-# Each value is compared with the first value, pass by pass, by the geometric mean of its rates at all sizes
-# (numbers of files and processes). So each size has an equal weight.
+# Each value is compared with the first value in each pass. Compared is the geometric mean of the rates at all
+# sizes (numbers of files and processes), so that each size has an equal weight.
 
 
 Rates = Mapping[int, float]
-"""Transactions per second by number of the pass (one trial of each case)."""
+"""Transactions per second, by number of the pass (one trial of each case)."""
 
 
 def answer(group: Group) -> Iterator[Finding]:
-    """Yield findings on an option's values: each compared with the first, on average and by case.
+    """Yield findings that compare each value of an option with the first: on average, and by case.
 
-    Yield nothing for a single value, for a load at a fixed rate, and for values that are targets (see
-    `leads`). A reference, such as an empty command, is left out.
+    Yield nothing for a single value, for a load at a fixed rate, and if the values are targets, which `leads`
+    compares. A reference, such as an empty command, is left out.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, size by size, and only if their commits have equal durability
@@ -306,7 +307,7 @@ def answer(group: Group) -> Iterator[Finding]:
 
 
 def _rates_by_size(part: Group) -> dict[Size, Rates]:
-    """Return TPS by size of case and pass (repetition), for runs that can be compared."""
+    """Return TPS by size of case and number of the pass, for runs that can be compared."""
     by_size = {
         size_of(run.case): run.rates() for run in part.runs if part.is_comparable(run) and rate_of(run)
     }
@@ -319,7 +320,7 @@ def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
 
 
 def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
-    """Return transactions per second by pass (repetition): the geometric mean over all sizes."""
+    """Return TPS by number of the pass: the geometric mean over all sizes."""
     return {
         number: math.exp(fmean(math.log(rates[number]) for rates in by_size.values()))
         for number in _common_passes(by_size)
@@ -327,14 +328,14 @@ def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base` with an interval; None for too few common trials."""
+    """Return the ratio of `other` to `base` with an interval; None for too few common passes."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `estimate` replaces `ratio` if there are too few trials for a ratio.
+    `estimate` is the ratio of the means. It is used if `ratio` is None because of too few trials.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))

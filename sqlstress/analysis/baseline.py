@@ -1,6 +1,6 @@
-"""Check of a report against a stored baseline report, for a gate in CI.
+"""Check of a report against a stored baseline report, which can fail a build in CI.
 
-The trials of the two reports are not paired, unlike those of an A/B test.
+A run is all trials of a case. The trials of the two reports are not paired, unlike those of an A/B test.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""A ratio that differs from 1 by less than this share of --max-drop counts as 1."""
+"""A ratio that differs from 1 by at most this share of --max-drop counts as 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class CaseCheck:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few trials."""
     worst: float | None
-    """Bound of the ratio for the verdict pass (lower for TPS, upper for p99); None if unknown."""
+    """Worst possible ratio, which decides the verdict pass; None for too few trials."""
     best: float | None
-    """Bound of the ratio for the verdict fail (upper for TPS, lower for p99); None if unknown."""
+    """Best possible ratio, which decides the verdict fail; None for too few trials."""
     verdict: str
-    """fail or pass (significantly worse or better than the limit), or inconclusive."""
+    """fail (significantly worse than the limit), pass (significantly better), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
         """Return whether `ratio` and the ratio of medians agree: both up, both down, or both near 1."""
@@ -58,7 +58,7 @@ class BaselineCheck:
     """Result of a check of a report against its baseline."""
 
     verdict: str
-    """fail if the data is wrong or any case fails; pass if all cases pass; else inconclusive."""
+    """fail (wrong data, too many failed operations, or a case fails), pass (all cases), or inconclusive."""
     cases: tuple[CaseCheck, ...] = ()
     """Compared cases; empty if the current report has wrong data or too many failed operations."""
     ratio: float | None = None
@@ -66,7 +66,7 @@ class BaselineCheck:
     wrong: str | None = None
     """Description of wrong data in the current report; None if all data is right."""
     failed: str | None = None
-    """Clause on failed operations in the current report; None if --max-failed allows them."""
+    """Clause on too many failed operations in the current report; None if --max-failed allows them."""
     differing: tuple[str, ...] = ()
     """Differences between the reports that may explain a change, as text."""
     left_out: int = 0
@@ -128,7 +128,7 @@ def check(baseline: Report, current: Report, metric: str, max_drop: float) -> Ba
 
 
 def _too_many_failed(run: Run) -> str:
-    """Return a clause on a run's share of failed operations, and the allowed share."""
+    """Return a clause: "3% of the operations failed at 8 processes, and at most 1% may (--max-failed)"."""
     share, most = percent(run.failed_share()), percent(run.case.max_failed)
     return f"{share} of the operations failed at {place(run.case)}, and at most {most} may (--max-failed)"
 
@@ -136,8 +136,8 @@ def _too_many_failed(run: Run) -> str:
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
     """Return the check of one case. Raise UsageError for an incomplete run or too few trials.
 
-    `share` is the error rate of the verdict fail: ALPHA divided by the number of cases, because a single case
-    can fail the check. The error rate of the verdict pass is ALPHA, because all cases must pass.
+    `share` is the probability of a wrong verdict fail: ALPHA divided by the number of cases, because a single
+    case can fail the check. That of a wrong pass is ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
         # The completed trials of an incomplete case may be its fastest.

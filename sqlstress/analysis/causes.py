@@ -28,15 +28,15 @@ class Facts:
     """Facts of a failed statement; None if unknown. In a rule, None matches every value."""
 
     waited: Literal["at once", "the timeout"] | None = None
-    """Time until the statement failed: about 0, or the busy timeout."""
+    """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout in force: "none" if it is 0, "short" if all of it was waited, and it is below 100 ms."""
+    """Busy timeout: "none" is 0; "short" is below 100 ms, and all of it was waited; else "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None
-    """Whether the transaction had read, or written, before the statement."""
+    """Earlier statements of the transaction: "none", only reads ("read"), or a write ("written")."""
     journal: Literal["wal", "rollback"] | None = None
-    """Kind of the journal."""
+    """Kind of the journal: WAL or rollback journal."""
     open_cursor: bool | None = None
     """Whether another statement of the connection was open."""
     shared_cache: bool | None = None
@@ -57,15 +57,15 @@ class Rule(NamedTuple):
     """Cause of an error: the result codes and facts that identify the cause, and the cure."""
 
     name: str
-    """Key, such as "read-before-write"."""
+    """Identifier of the cause, such as "read-before-write"."""
     codes: tuple[int, ...]
-    """Result codes. A primary code includes extended codes that no other rule lists."""
+    """Result codes. A primary code, such as 5, includes extended codes (517) that no rule lists."""
     when: Facts
     """Facts that distinguish the cause from other causes of the result codes."""
     cause: str
-    """Sentence on the cause."""
+    """Text on the cause, in one or more sentences."""
     cure: str
-    """Sentence on the cure."""
+    """Text on the cure, in one or more sentences."""
 
 
 RULES: tuple[Rule, ...] = (
@@ -451,7 +451,7 @@ RULES: tuple[Rule, ...] = (
         "Correct the data: no timeout and no other transaction mode helps.",
     ),
 )
-"""Causes. If several causes of a result code match, the first applies."""
+"""Causes of errors. If several causes of a result code match, the first applies."""
 
 MESSAGES: tuple[tuple[str, int], ...] = (
     ("database is locked", 5),
@@ -510,7 +510,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
 
 
 def rules_of(code: int) -> Sequence[Rule]:
-    """Return the rules of a result code, or else of its primary code."""
+    """Return the rules of a result code; if it has no rule, those of its primary code."""
     rules = [rule for rule in RULES if code in rule.codes]
     if rules or code < 0:
         return rules
@@ -520,7 +520,8 @@ def rules_of(code: int) -> Sequence[Rule]:
 def code_in(text: str) -> int | None:
     """Return the result code in a text (number, name, message or log line); None without a code.
 
-    An extended code is preferred to a primary code, a name to a number, and a number to a message.
+    For example, 5 for "SQLITE_BUSY" and for "database is locked". A name is preferred to a message, and an
+    extended code, even as a number, to its primary code. Other numbers count only if they are the whole text.
     """
     stripped = text.strip()
     if stripped.isdecimal():
@@ -540,7 +541,7 @@ def code_in(text: str) -> int | None:
 
 
 def _unknown(when: Facts, facts: Facts) -> list[str] | None:
-    """Return the unknown facts that a rule needs, by name; None if a known fact contradicts the rule."""
+    """Return the names of unknown facts that a rule needs; None if a known fact contradicts the rule."""
     unknown = []
     for field in fields(Facts):
         expected, value = getattr(when, field.name), getattr(facts, field.name)

@@ -1,6 +1,6 @@
 """Comparison of several reports with the first report: ratios of rates, and reasons against them.
 
-The shape of a case is its rate divided by the rate of one process on the same number of files.
+A run is all trials of a case in one report.
 """
 
 from __future__ import annotations
@@ -34,19 +34,18 @@ from sqlstress.statistics.units import finite, plural, rounded
 ALPHA = 0.05
 """Maximum probability that any interval of a comparison misses the true ratio."""
 MAX_TRIALS = 300
-"""Maximum number of trials of a case that are compared. A report can have any number."""
+"""Maximum number of trials of a case that are compared; later trials of the report are ignored."""
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio of rates: DIFFERENT for any significant difference."""
+    """Return the verdict on a ratio of rates: DIFFERENT even for a significant difference below NEAR."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
 def logarithms(run: Run | None) -> list[float]:
-    """Return the logarithms of the trials' rates; [] if any is unknown.
+    """Return the logarithms of the rates of a run's first MAX_TRIALS trials; [] if any rate is unknown.
 
-    Only the first MAX_TRIALS trials count. A trial without a rate may be the slowest; if it were left out,
-    the case would look too good.
+    A trial without a rate may be the slowest. If it were left out, the case would look too good.
     """
     if run is None or rate_of(run) is None:
         return []
@@ -67,12 +66,12 @@ class ComparedTable:
     differences: tuple[Difference, ...]
     """Differences between the reports. Differences that make ratios meaningless come first."""
     anyway: bool
-    """Whether meaningless ratios are shown, too."""
+    """Whether ratios are shown even if they are meaningless."""
     alpha: float = ALPHA
     """Probability that an interval misses the true ratio: ALPHA / number of intervals."""
 
     def reasons(self, index: int) -> tuple[str, ...]:
-        """Return reasons why rates of this report and the first are not comparable, if any."""
+        """Return the reasons why the rates of this report and of the first report are not comparable."""
         return tuple(reason for difference in self.differences if (reason := difference.barred[index]))
 
     def shows_ratio(self, index: int) -> bool:
@@ -80,30 +79,30 @@ class ComparedTable:
         return index > 0 and (self.anyway or not self.reasons(index))
 
     def run(self, row: int, index: int) -> Run | None:
-        """Return the report's run of a case; None if the report does not have the case."""
+        """Return the report's run of the case in `row`; None if the report does not have the case."""
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's typical trial of a case; None if missing, incomplete or wrong."""
+        """Return the report's median trial of a case; None if missing or incomplete, or for wrong data."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
 
     def rate(self, row: int, index: int) -> float | None:
-        """Return the report's rate of a case, per second; None if unknown."""
+        """Return the report's rate of the case in `row`, per second; None if unknown."""
         run = self.run(row, index)
         return rate_of(run) if run else None
 
     def ratio(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by the first report's; None if unknown or not to be shown."""
+        """Return the ratio to show: the report's rate divided by the first report's; None to show none."""
         ratio = self.estimate(row, index) if self.shows_ratio(index) else None
         return ratio.estimate if ratio else None
 
     def estimate(self, row: int, index: int) -> Ratio | None:
-        """Return the report's rate divided by the first report's; None without both rates.
+        """Return the report's rate divided by the first report's; None if either rate is unknown.
 
-        The interval comes from the scatter of the trials. Single trials, or trials without a rate, give no
-        interval.
+        The interval comes from the scatter of the trials. The ratio has no interval if there are too few
+        trials, or if any trial has no rate.
         """
         base, other = (logarithms(self.run(row, part)) for part in (0, index))
         if base and other:
@@ -112,7 +111,7 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by its rate with one process; None if unknown."""
+        """Return the report's rate divided by its rate with one process (and as many files), if known."""
         alone = self._single_process_row(row)
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
@@ -136,7 +135,7 @@ class Comparison:
     """Comparison of several reports with the first report."""
 
     names: tuple[str, ...]
-    """Name of each report, such as its file."""
+    """Name of each report, such as its file name."""
     reports: tuple[Report, ...]
     """Two or more reports, labelled A, B, C and so on."""
     tables: tuple[ComparedTable, ...]
@@ -154,7 +153,7 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Compare 2 to 26 reports, given as (name, report), with the first report.
 
-    If `anyway` is true, meaningless ratios are shown, too. Raise UsageError for too many tables.
+    `anyway` is whether to show ratios even if they are meaningless. Raise UsageError for too many tables.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -168,11 +167,11 @@ def _quotient(rate: float | None, base: float | None) -> float | None:
 
 
 def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
-    """Yield a finding for each report after the first: its rates divided by the first report's."""
+    """Yield a finding for each report after the first, which compares its rates with the first report's."""
     table = compared.table
     for index in range(1, len(table.parts)):
-        # If the cases differ in the number of processes, only the most processes are compared, for each rate
-        # and number of files. In other tables, all rows are compared.
+        # If the table varies the number of processes, only its last row (most processes) for each rate and
+        # number of files is compared. In other tables, all rows are compared.
         rows = {
             key[:-1] if table.sweeps else key: row
             for row, key in enumerate(table.keys)
@@ -190,7 +189,7 @@ def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]
     if compared.anyway:
         ratios = _ratios(compared, index, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows the rates in the last row. The first unit is left out if both units are equal.
+    # The sentence shows the rates in the last row. If their units are equal, only the second is shown.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, index)
     )
@@ -211,7 +210,7 @@ def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a conclusion for each verdict on the ratios, with the rows that have the verdict."""
+    """Yield a conclusion for each verdict, such as EQUAL, on all rows whose ratio has this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -237,7 +236,7 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
 def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
     """Return the rates of report `index` in `rows`, divided by the first report's.
 
-    Return only the smallest and the largest ratio, unless the rows differ in the number of processes.
+    If the table does not vary the number of processes, return only the smallest and the largest ratio.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]

@@ -1,8 +1,8 @@
 """Differences between reports: barriers and remarks.
 
 A barrier, such as different work, makes a ratio of two rates meaningless. A remark, such as another version
-of Python, may only explain a ratio. A part is one report's runs in a table of several reports. A sweep is a
-series of cases with different numbers of processes.
+of Python, may only explain a ratio. A run is all trials of a case, and a group is the runs in one table of a
+report. A part is one report's runs in a table of several reports.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from sqlstress.statistics.units import digits, format_ms
 from sqlstress.target import durability_level, stores_nothing, takes
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Labels of compared reports, in order; at most 26 reports can be compared."""
+"""Labels of compared reports: A for the first, and so on. So at most 26 reports can be compared."""
 MAX_TABLE_PAIRS = 40_000
-"""Maximum number of pairs of tables (of two reports) that are compared to match the tables."""
+"""Maximum number of pairs (table of one report, table of another) that `match` compares."""
 
 Key = tuple[Hashable, ...]
 """Key of a case. Cases of different reports with equal keys share a row."""
@@ -53,7 +53,7 @@ class ComparedPart:
     letter: str
     report: Report
     group: Group
-    """All runs of the report in this table, even of cases that no other report has."""
+    """The report's table: all its runs, even of cases that no other report has."""
     runs: tuple[Run | None, ...]
     """Run of the report in each row; None if the report lacks the case."""
 
@@ -76,13 +76,13 @@ class DifferencesTable:
     """Table of the cases that two or more reports share: a row for each case."""
 
     sweeps: bool
-    """Whether the cases may differ in the numbers of processes and files, and in the rate."""
+    """Whether rows may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether a row's key includes the number of files. If not, each report has one such number."""
+    """Whether a row's label has the number of files. If not, all cases of a report have one number."""
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Runs of each report that has any of these cases, in the order of the reports."""
+    """Runs of each report that has any of the cases in the rows, in the order of the reports."""
 
     def case(self, row: int) -> Case:
         """Return the case of a row, from the first report that has the case."""
@@ -97,9 +97,9 @@ class DifferencesTable:
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield a table for each table of the first report that matches a table of another report.
+    """Yield a table for each table of the first report to which another report has a similar table.
 
-    The best match is the table with the fewest different fields. A yielded table has the cases that at least
+    Tables match best if their cases differ in the fewest fields. A yielded table has the cases that at least
     two reports have. Raise UsageError for too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
@@ -115,10 +115,10 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Return the group of another report (`others`) that matches each group, by the group's index.
+    """Return the group in `others` (another report) that matches each of `groups`, by its index in `groups`.
 
     Pairs with the fewest different fields are matched first. Raise UsageError for more than MAX_TABLE_PAIRS
-    pairs, whose comparison would take seconds.
+    pairs, because their comparison would take seconds.
     """
     if len(groups) * len(others) > MAX_TABLE_PAIRS:
         raise UsageError(
@@ -127,7 +127,7 @@ def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int,
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields in which two cases, their settings and their specs differ."""
+        """Return the number of fields in which two cases, their settings and their own options differ."""
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -146,7 +146,7 @@ def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int,
 
 
 def differing(value: Any, other: Any) -> list[str]:
-    """Return the names of fields that differ between two objects of one dataclass; else []."""
+    """Return the names of fields in which two objects of one dataclass differ; [] for other objects."""
     if type(value) is not type(other) or not is_dataclass(value):
         return []
     names = [field.name for field in fields(value)]
@@ -163,7 +163,7 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
-    # If a report has two runs of a key, the first run is used.
+    # If a report has two runs with one key, the first run is used.
     runs = [{key_of(run.case): run for run in reversed(group.runs)} for group in groups]
     order = dict.fromkeys(key_of(run.case) for group in groups for run in group.runs)
     keys = [key for key in order if sum(key in by_key for by_key in runs) > 1]
@@ -186,7 +186,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
     is_unknown = any(case.concurrency == 0 for case in cases)
 
     def work_fields(case: Case) -> Key:
-        """Return the key of a case: its label, the fields that define its work, and `wal_autocheckpoint`."""
+        """Return the key of a case: its label, the options that define its work, and `wal_autocheckpoint`."""
         if is_unknown:
             case = replace(case, concurrency=0)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -195,7 +195,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Factor between the costs of a sync in two reports; a larger factor is reported."""
+"""Largest ratio of the costs of a sync in two reports that is not reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value of a property in each report; None if unknown."""
@@ -203,12 +203,12 @@ Values = Sequence[str | None]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Property, such as the driver, with its values in several reports."""
+    """Property of reports, such as the driver, with its value in each report."""
 
     subject: str
     values: tuple[str | None, ...]
     barred: tuple[str | None, ...]
-    """Reason, for each report, why its ratios to the first report mean nothing; None if valid."""
+    """Reason, for each report, why its ratios to the first report are meaningless; None if they are valid."""
 
 
 def differences(parts: Parts) -> tuple[Difference, ...]:
@@ -220,14 +220,14 @@ def differences(parts: Parts) -> tuple[Difference, ...]:
 
 
 def barriers(parts: Parts) -> Iterator[Difference]:
-    """Yield the properties, such as the work, in which reports must agree, with their values."""
+    """Yield the properties in which comparable reports must agree, such as the work, with their values."""
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
         """Return a property with its `values`, by report. `clause` names the property in a sentence.
 
-        Ratios of a report mean nothing if its value or the first report's is unknown, or if the values
-        differ.
+        Ratios of a report to the first report are meaningless if the value of either is unknown, or if their
+        values differ.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -246,10 +246,11 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     yield barrier("loop", "what drove the load, the native loop or Python's,", loops)
     counts = [sorted({run.case.concurrency for run in part.measured()}) for part in parts]
     values: Values = [listing([*map(digits, numbers)]) if all(numbers) else None for numbers in counts]
-    # Cases with an unknown number of processes match cases with any number.
+    # Cases with an unknown number of processes match cases with any number. Known numbers need no comparison,
+    # because only cases with equal numbers match.
     known_values = values if None in values else [""] * len(parts)
     yield barrier("processes", "the number of processes", known_values)
-    # Durability is compared by SQLite's settings, or on a scale for all targets if any target is not SQLite.
+    # If all targets are SQLite, its settings are compared; else a level of durability that all targets have.
     settings = all(stores_nothing(case.driver) or takes(case.driver, "journal-mode") for case in cases)
     durabilities = [(_durability if settings else _commit_class)(part) for part in parts]
     yield barrier("durability", "what a commit waits for", durabilities)
@@ -261,7 +262,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability level of commits, comparable between targets; None if unknown."""
+    """Return the durability level of commits, on a scale for all targets; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
@@ -280,7 +281,7 @@ def _durability(part: ComparedPart) -> str | None:
 
 
 def _durability_text(durability: Durability, warning_codes: set[str]) -> str | None:
-    """Return the settings and the effect of a sync; None if the call that syncs is unknown."""
+    """Return SQLite's settings and the effect of a sync; None if the name of the sync call is unknown."""
     if not durability.syncs:
         worth = "no commit waits for a sync"
     elif "sync-does-nothing" in warning_codes:
@@ -309,7 +310,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else equal values, which make no remark."""
+        """Return `values` if two known values differ; else "" for each report, which makes no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
@@ -321,7 +322,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # other layouts are shown in the rows
+    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, the rows show them
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verification(part) for part in parts])
     yield remark(
@@ -351,7 +352,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verification(part: ComparedPart) -> str:
-    """Return the extent of verification: "every case", "no case", "in part" or "found wrong"."""
+    """Return the extent of checks of the data: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"
@@ -360,7 +361,7 @@ def _verification(part: ComparedPart) -> str:
 
 
 def _differing_settings(parts: Parts) -> Values:
-    """Return the effective settings in which reports differ, by report; None if unknown."""
+    """Return a text for each report with the effective settings in which reports differ; None if unknown."""
     settings = [next((trial.effective for trial in part.trials() if trial.effective), None) for part in parts]
     known_settings = [effective for effective in settings if effective is not None]
     elsewhere = {"journal_mode", "synchronous", "fullfsync", "busy_timeout"}

@@ -1,4 +1,7 @@
-"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat."""
+"""Disturbances of a measurement: other programs on processors and disk, CPU quotas, and heat.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,21 @@ from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 MAX_TAKEN_SHARE = 0.10
 """Share of processors or disk that other programs may take in most trials of a case.
 
-The limit is above 0, because the system's work for our processes counts as work of other programs.
+The limit is above 0, because the system's work for our processes is counted as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
 """Share of processors or disk that other programs may take in a single trial.
 
-The limit is above MAX_TAKEN_SHARE, because a few ticks of the kernel's clock are 0.1 of a short window.
+The limit is above MAX_TAKEN_SHARE, because CPU time is counted in ticks, and a few ticks are a share of 0.1
+of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Factor between a sync's costs before and after a measurement; a larger factor is reported."""
+"""Largest ratio of a sync's costs before and after a measurement that is not reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding names; any number if only the processes differ."""
+"""Maximum number of cases that a finding names, unless cases can differ in the number of processes."""
 
 ShareOf = Callable[[Trial], float]
-"""Function that returns a resource's share taken by other programs in a trial; 0 if unknown."""
+"""Function that returns the share of a resource that other programs took in a trial; 0 if unknown."""
 
 
 def taken_share(trial: Trial) -> float:
@@ -40,18 +44,18 @@ def taken_share(trial: Trial) -> float:
 
 
 def taken_disk_share(trial: Trial) -> float:
-    """Return the share of the time in which other programs kept the disk busy; 0 if unknown."""
+    """Return the share of a trial's time in which other programs kept the disk busy; 0 if unknown."""
     return min(1.0, finite(trial.disk_share) or 0.0)
 
 
 def disturbed(run: Run) -> bool:
-    """Return whether other programs or a CPU quota disturbed half of a run's trials or more."""
+    """Return whether other programs, or a CPU quota, disturbed at least half of a run's trials."""
     shares = (taken_share, taken_disk_share, attrgetter("stopped_share"))
     return any(_in_most_trials(run, share) for share in shares)
 
 
 def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
-    """Yield findings on disturbances, which put all figures of the group in doubt."""
+    """Yield findings (sentences) on disturbances, which put all figures of the group in doubt."""
     stopped = [
         (run, trial.stopped_share, trial.quota)
         for run in group.runs
@@ -85,7 +89,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
 def _changed_sync(environment: Environment) -> tuple[int, int] | None:
     """Return the cost of a sync before and after the measurement, in ns; None if about unchanged.
 
-    There are two samples before and two after. The nearest costs must differ by more than MAX_SYNC_CHANGE.
+    Two samples were taken before and two after. All samples before must differ from all samples after by more
+    than the factor MAX_SYNC_CHANGE.
     """
     costs = [
         [max(1, cost.overwrite_p50_ns) for cost in side if cost]
@@ -105,7 +110,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return facts on the largest shares that other programs took; empty without a disturbance."""
+    """Return keyword arguments for the finding on other programs; empty if these disturbed no trial."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst

@@ -1,7 +1,7 @@
 """Durability of a commit: the syncs for which it waits. Also: differences between SQLite builds.
 
 A sync is a call, such as fdatasync, that makes the system write a file to the disk. Effective settings are
-those that SQLite returned when they were read back.
+the values of pragmas that SQLite returned when they were read back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlstress.report import SqliteBuild, SyncCost
 from sqlstress.report.power_failure import power_failure_risk, server_durability
 from sqlstress.statistics.units import format_ms
 
-# Syncs of a one-page commit at synchronous OFF, NORMAL, FULL and EXTRA, as counted with strace on Linux.
+# Number of syncs of a one-page commit, counted with strace on Linux, at each of the levels.
 _LEVELS = ("off", "normal", "full", "extra")
 _FILE_SYNCS = {
     "wal": (0, 0, 1, 1),
@@ -37,11 +37,11 @@ class Durability:
     level: str
     """Effective value of PRAGMA synchronous: off, normal, full or extra."""
     primitive: str | None
-    """Name of the call that syncs, such as fdatasync; None if unknown."""
+    """Name of the sync call, such as fdatasync; None if unknown."""
 
     @property
     def name(self) -> str:
-        """Settings as text, such as "WAL, synchronous=NORMAL"."""
+        """Journal and level as text, such as "WAL, synchronous=NORMAL"."""
         journal = "WAL" if self.journal == "wal" else f"{self.journal.upper()} journal"
         return f"{journal}, synchronous={self.level.upper()}"
 
@@ -60,7 +60,7 @@ class Durability:
 
 
 def durability_of(effective: Mapping[str, str], sync: SyncCost | None) -> Durability | None:
-    """Return the durability of a commit under these settings; None if they were not read back."""
+    """Return the durability of a commit with the settings `effective`; None if they were not read back."""
     journal, level = effective.get("journal_mode", ""), effective.get("synchronous", "")
     if journal not in _FILE_SYNCS or level not in _LEVELS:
         return None
@@ -74,12 +74,12 @@ _UNKNOWN = "Durability unknown: journal_mode and synchronous were not read back.
 
 
 def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> str:
-    """Return a sentence on the syncs of a commit, and on the risk of a power failure."""
+    """Return a sentence on the syncs of a commit, and on possible losses in a power failure."""
     if server_text := server_durability(effective):
         return f"{server_text[0].upper()}{server_text[1:]}."
     durability = durability_of(effective, sync)
     if durability is None:
-        # If connections had different values of a setting, they are joined by " / ".
+        # If connections had different values of a setting, the values are joined by " / ".
         answers = {name: effective.get(name, "") for name in ("journal_mode", "synchronous")}
         differing = [
             f"{name} is {answer.replace(' / ', ' or ')}"
@@ -104,7 +104,7 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
 
 
 def _settings_and_syncs(durability: Durability, sync: SyncCost | None) -> str:
-    """Return the settings, the syncs of a commit and their measured cost as text."""
+    """Return the settings, the number of syncs of a commit, and the measured cost of a sync, as text."""
     cost = ""
     if sync and durability.syncs and durability.primitive == sync.primitive:
         shown = format_ms(sync.overwrite_p50_ns) if sync.overwrite_p50_ns >= 1000 else "under 0.001"
@@ -144,19 +144,19 @@ def build_of(driver: str, builds: Iterable[SqliteBuild]) -> SqliteBuild | None:
 
 
 def versions(builds: Builds) -> list[str | None]:
-    """Return the version of each build, with the check-in if only that differs; None if unknown."""
+    """Return each build's version, with its source id if builds of one version differ; None if unknown."""
     short = _per_build(builds, version)
     long = _per_build(builds, lambda build: f"{version(build)} ({build.source_id})")
     return long if len(set(long)) > len(set(short)) else short
 
 
 def version(build: SqliteBuild) -> str:
-    """Return the version of a build, with the name of the library unless the library is SQLite."""
+    """Return the version of a build, such as "3.45.1", with the library's name if it is not SQLite."""
     return build.version if build.library == "SQLite" else f"{build.library} {build.version}"
 
 
 def distinct_options(builds: Builds) -> list[str | None]:
-    """Return each build's DURABILITY_OPTIONS that another build lacks; None for an unknown build."""
+    """Return each build's DURABILITY_OPTIONS that not all builds have; None for an unknown build."""
     options = [set(build.compile_options) for build in builds if build]
     common = set.intersection(*options) if options else set()
 
@@ -170,5 +170,5 @@ def distinct_options(builds: Builds) -> list[str | None]:
 
 
 def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
-    """Return `text` of each build; None for an unknown build."""
+    """Return the result of `text` for each build; None for an unknown build."""
     return [text(build) if build else None for build in builds]

@@ -1,4 +1,7 @@
-"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout."""
+"""Failed operations: their share, and the time to failure relative to SQLite's busy timeout.
+
+A run is all trials (timed executions) of a case. A group is the runs in one table of the report.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.units import NS_PER_MS
 
 WHOLE_TIMEOUT_SHARE = 0.9
-"""Share of the busy timeout from which a time to failure counts as the whole timeout."""
+"""Smallest time to failure, as a share of the busy timeout, that counts as the whole timeout."""
 IMMEDIATE_SHARE = 0.1
 """Largest median time to failure, as a share of the busy timeout, that counts as "at once"."""
 
 
 def failures_of(runs: Iterable[Run]) -> Iterator[Failures]:
-    """Yield the failed operations of the runs' valid trials, grouped by kind and error."""
+    """Yield the failures of the runs' valid trials: failed operations, grouped by kind and error."""
     return (failures for run in runs for trial in run.valid for failures in trial.failures)
 
 
 def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> FailureTime | None:
-    """Return the time until operations failed; None if no time was recorded.
+    """Return the median and longest time until operations failed; None if no time was recorded.
 
     `timeout_ms` is the busy timeout; None if it is unknown or differs between connections.
     """
@@ -46,7 +49,7 @@ def failure_time_of(failures: Iterable[Failures], timeout_ms: int | None) -> Fai
 
 
 def shares_by_kind(runs: Iterable[Run]) -> dict[str, float]:
-    """Return the share of failed operations by kind, for kinds with failures, largest share first."""
+    """Return the share of each kind's operations that failed, largest first, for kinds with failures."""
     failed: dict[str, int] = {}
     done: dict[str, int] = {}
     for run in runs:

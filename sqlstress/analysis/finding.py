@@ -1,4 +1,4 @@
-"""Findings: sentences of a report, stored as data (a function and its keyword arguments)."""
+"""Findings: sentences of a report, stored as a function that returns the sentence, and its arguments."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, ParamSpec
 
 P = ParamSpec("P")
 GRAVE, CAUSE, USUAL, ASIDE = range(4)
-"""Ranks of sentences, in the order of display.
+"""Ranks of sentences: reports show sentences of lower rank first.
 
 GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: remarks on
 accuracy.
 """
 _RANKS: dict[Callable[..., str], int] = {}
-"""Ranks other than USUAL, by the function that writes the sentence."""
+"""Rank of each sentence function whose rank is not USUAL."""
 
 
 def grave(sentence: Callable[P, str]) -> Callable[P, str]:
@@ -35,13 +35,13 @@ def aside(sentence: Callable[P, str]) -> Callable[P, str]:
 
 
 class Finding:
-    """Sentence of a report, stored as the function that writes the sentence, and its arguments."""
+    """Sentence of a report, stored as a function that returns the sentence, and its arguments."""
 
     __slots__ = ("facts", "part", "sentence")
 
     def __init__(self, sentence: Callable[P, str], /, *_: P.args, **facts: P.kwargs) -> None:
         self.sentence: Callable[..., str] = sentence
-        """Function that returns the English sentence from the facts, its keyword arguments."""
+        """Function that returns the English sentence. The facts are its keyword arguments."""
         self.facts: Mapping[str, Any] = facts
         """Keyword arguments of `sentence`: numbers, labels, and named tuples of both.
 
@@ -53,7 +53,7 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """Kind of finding in JSON reports, such as "best". Released codes never change."""
+        """Name of the kind of finding in JSON reports, such as "best". Released codes never change."""
         return code_of(self.sentence)
 
     @property
@@ -63,7 +63,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """English sentence, after "[part]" if the finding applies to a part of a table."""
+        """English sentence; "[label] sentence" if the finding applies only to rows with this label."""
         text = self.sentence(**self.facts)
         return f"[{self.part}] {text}" if self.part else text
 
@@ -87,7 +87,7 @@ class Finding:
 
 
 def code_of(sentence: Callable[..., str]) -> str:
-    """Return the name of a sentence function with dashes, such as "data-wrong"."""
+    """Return the code of a finding: the name of its function with dashes, such as "data-wrong"."""
     return sentence.__name__.rstrip("_").replace("_", "-")
 
 
@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether `unclear` is true in the facts, or in a named tuple among them."""
+    """Return whether the fact `unclear` is true, or the field `unclear` of a named tuple in the facts."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -1,7 +1,7 @@
 """Group: the runs shown in one table, and the tests that compare these runs.
 
-A run is all trials of a case. A pass is one trial of each case. A layout is a number of database files
-(buckets) over which the keys are partitioned.
+A run is all trials of a case. A pass is one trial of each case: pass 2 is the second trial of all cases. A
+layout is a number of database files (buckets) over which the keys are partitioned.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR for tests of which runs are best, and of where throughput stops rising."""
+"""Shares of ERROR for two kinds of tests: which runs are best, and where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Point:
     files: int
     processes: int
     tps: float
-    """TPS of all processes together; finite and above 0."""
+    """Transactions per second of all processes together; finite and above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Group:
     runs: tuple[Run, ...]
     """Runs in the order of the report; at least one."""
     groups: int = 1
-    """Number of groups in the report, by which the allowed error probability (ERROR) is divided."""
+    """Number of groups in the report. Each group gets an equal part of the error probability ERROR."""
     setting: str = ""
-    """Option by whose values the runs are split, such as "synchronous"; empty if not split."""
+    """Option by whose values the runs are split into `parts`, such as "synchronous"; empty if not split."""
     parts: tuple[Group, ...] = ()
     """Runs split by the value of `setting`: a group for each value; empty if not split."""
 
@@ -91,14 +91,14 @@ class Group:
         return listing([*([f"{self.setting} {listing(complete)}"] if complete else []), *partial])
 
     def short_places(self, cases: Iterable[Case]) -> str:
-        """Return a label of cases: "4 and 8 processes" if nothing else differs, else like `places`."""
+        """Return a label of cases: "4 and 8 processes" if nothing else differs, else as `places` does."""
         layouts = {(run.case.buckets, run.case.rate) for run in self.runs}
         if self.parts or len(layouts) > 1 or self.case.rate or not experiment_of(self.case).sweeps:
             return self.places(cases)
         return process_counts(cases)
 
     def layout_value_label(self, value: str, layout: int) -> str:
-        """Return an option's value with the number of buckets, if that varies: "full, 20 buckets"."""
+        """Return a label such as "full, 20 buckets"; "full" if all cases have one number of buckets."""
         cases = [run.case for run in self.runs]
         layout_text = buckets_label(layout, cases) if len({case.buckets for case in cases}) > 1 else ""
         return ", ".join(filter(None, (value, layout_text)))
@@ -121,16 +121,16 @@ class Group:
         return experiment_of(self.case).writes(self.case)
 
     def is_comparable(self, run: Run) -> bool:
-        """Return whether a run can be compared: it has a rate, right data, and few failures."""
+        """Return whether a run can be compared: it has a rate, no wrong data, and few enough failures."""
         is_sound = run.verdict.status != "failed" and not run.failed_too_many
         return is_sound and bool(finite(run.median_tps()))
 
     def pairwise_tests(
         self, runs: Sequence[Run], figures: Callable[[Run], Mapping[int, float]] = Run.rates
     ) -> PairwiseTests | None:
-        """Return tests that compare runs in pairs; None if they share fewer than MIN_PASSES trials.
+        """Return tests that compare runs in pairs; None if the runs share fewer than MIN_PASSES passes.
 
-        `figures` returns the compared figures of a run by pass (number of the trial), all above 0.
+        `figures` returns the figures of a run to compare, by number of the pass. All are above 0.
         """
         tests = PairwiseTests(runs, [figures(run) for run in runs], ERROR / self.groups)
         return tests if tests.passes >= MIN_PASSES else None
@@ -155,11 +155,11 @@ Topic = Callable[[Group], Iterator[Finding]]
 
 
 class PairwiseTests:
-    """Tests that compare runs in pairs, by their figures in common passes (repetitions).
+    """Tests that compare runs in pairs, by their figures in the passes that all runs have in common.
 
     `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
-    `base_ratio`: both alternatives spend the same part of `error`. A caller that repeats a test for several
-    sets of runs divides the error by their number (`divide_error_by`).
+    `base_ratio`, because both alternatives use the same part of `error`. A caller that repeats a test for
+    several sets of runs passes their number as `divide_error_by`.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -170,11 +170,11 @@ class PairwiseTests:
 
     @property
     def passes(self) -> int:
-        """Number of passes (repetitions) that all runs have in common."""
+        """Number of passes that all runs have in common."""
         return self._passes.count
 
     def middle(self, run: Run) -> float:
-        """Return the geometric mean of a run's figures in the common passes."""
+        """Return the geometric mean of a run's figures."""
         return self._passes.middle(id(run))
 
     def best(self, runs: Iterable[Run]) -> Run:
@@ -182,12 +182,12 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base` with an interval; None for too few trials."""
+        """Return the ratio of `other` to `base`; None for too few passes. The interval is for all pairs."""
         return self._passes.ratio(id(base), id(other))
 
     # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
-    # best run must be right (Hsu 1984), so the error probability is divided by the number of other runs, not
-    # of pairs.
+    # best run must be right (Hsu 1984). So the error probability is divided by the number of other runs, not
+    # by the larger number of pairs.
 
     def is_behind(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
         """Return whether `other` is significantly better than `run`."""
@@ -197,26 +197,26 @@ class PairwiseTests:
         """Return whether `other` is significantly less than 10% (NEAR) better than `run`."""
         return self._passes.at_most(id(run), id(other), self._best / divide_error_by) < 1 / (1 - NEAR)
 
-    # Curves: throughput by number of processes, for one number of files (a layout).
+    # Tests of curves. A curve is throughput by number of processes, for one number of files (a layout).
 
     def rises(self, run: Run, others: Sequence[Run], divide_error_by: int) -> bool:
         """Return whether throughput rises significantly from `run` to `others`, with more processes.
 
-        `run` is compared with the first of `others`, with the mean of the first two, and so on, because a
-        mean shows a rise after fewer passes.
+        `run` is compared with the first of `others`, with the mean of the first two, and so on. A mean of
+        several runs has less noise, so it shows a rise after fewer passes.
         """
         error = self._error * TREND / 2 / divide_error_by / max(1, len(others))
         ends = range(1, len(others) + 1)
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
-        """Return an upper bound of the ratio of `other` to `run`."""
+        """Return an upper bound of the ratio of `other` to `run`, for tests of curves."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base` with a narrow interval; None for too few trials.
+        """Return the ratio of `other` to `base`, with a narrower interval than `ratio`.
 
-        For callers that need only one ratio for each run. `ratio` allows for the ratios of all pairs.
+        For callers that need at most one ratio for each run. None for too few passes.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -241,12 +241,12 @@ MAX_ADVISED_PASSES = 100
 
 
 def noise(tested: PairwiseTests) -> Noise:
-    """Return the reason for unclear tests: the number of trials made, and the number needed."""
+    """Return the reason why tests are unclear: the number of trials made, and the number needed."""
     return too_noisy(tested.passes, tested.passes_needed)
 
 
 def too_noisy(count: int, needed: int) -> Noise:
-    """Return the reason for unclear tests: `count` trials of each case made, `needed` needed."""
+    """Return the reason why tests are unclear: only `count` of the `needed` trials of each case were made."""
     enough = None if needed > MAX_ADVISED_PASSES else max(needed, count + 1)
     return Noise(count, NEAR, enough, MAX_ADVISED_PASSES)
 
@@ -257,7 +257,7 @@ def longest_wait_ns(run: Run) -> int:
 
 
 def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]]:
-    """Return lists of items by number of files, ascending. `files` returns the number of an item."""
+    """Return the items in a list for each number of files, ascending. `files` returns an item's number."""
     by_count: dict[int, list[T]] = {}
     for item in items:
         by_count.setdefault(files(item), []).append(item)
@@ -265,22 +265,22 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Methods that conclusions need of a presenter (the object that shows an experiment's results)."""
+    """Part of a presenter (object that shows an experiment's results) that this package calls."""
 
     def rate(self, run: Run) -> float | None:
         """Return the rate of a run (transactions, cycles or rows per second); None if unknown."""
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield the findings on a group that only this experiment has."""
+        """Yield the experiment's own findings on a group, in addition to those for all experiments."""
 
     def activity(self, group: Group) -> str:
-        """Return a clause on the activity of the worker processes, to begin a sentence."""
+        """Return a clause on the activity of the worker processes, with which a sentence begins."""
 
     def failure_reason(self, run: Run) -> str:
         """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which the cases differ, as text."""
+        """Return a text for each case: its values of the load options in which the cases differ."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -290,7 +290,7 @@ def reader_of(case: Case) -> ExperimentReader:
 
 
 def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
-    """Return the runs in groups, one for each table. The experiment decides what may differ."""
+    """Return the runs in groups, one for each table. The experiment decides which options vary in a table."""
     runs = tuple(runs)
     if any(run.met_quota for run in runs):
         runs = tuple(map(_without_foreign_load, runs))
@@ -314,7 +314,7 @@ def _without_foreign_load(run: Run) -> Run:
 
 
 def rate_of(run: Run) -> float | None:
-    """Return a run's rate per second; None if incomplete or wrong, or for too many failures."""
+    """Return a run's rate per second; None for an incomplete run, wrong data or too many failures."""
     trial = run.valid_median_trial()
     if trial is None or trial.outcome != "done" or run.verdict.status == "failed" or run.failed_too_many:
         return None
@@ -328,7 +328,7 @@ def rate_of(run: Run) -> float | None:
 def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
     """Merge groups that differ in a single option. They become the `parts` of the merged group.
 
-    If several options could be merged, the option that leaves the fewest groups is chosen.
+    If groups can be merged by several options, choose the option that leaves the fewest groups.
     """
     families: dict[Hashable, list[Group]] = {}
     for group in groups:
@@ -357,7 +357,7 @@ def merge_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def _merge_key(group: Group) -> Hashable:
-    """Return a key of the fields that are not options. Only groups with equal keys are merged."""
+    """Return a key: the fields of a group's case that are not options. Only groups of one key are merged."""
     experiment = experiment_of(group.case)
     if not experiment.traits(group.case):
         return id(group)
@@ -373,7 +373,7 @@ def _merge_key(group: Group) -> Hashable:
 
 
 def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: str) -> list[list[Group]]:
-    """Split groups into lists that differ only in the option `name`. `traits` has their options."""
+    """Return lists of groups that differ only in the option `name`. `traits` has each group's options."""
     lists: dict[Hashable, list[Group]] = {}
     seen_labels: set[Hashable] = set()
     # Drivers of different targets, such as SQLite and PostgreSQL, support different options. So if drivers
@@ -392,6 +392,6 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations with this topic that workers made in any trial of a group."""
+    """Yield the observations on `topic` that workers made in any trial of a group."""
     trials = (trial for run in group.runs for trial in run.trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

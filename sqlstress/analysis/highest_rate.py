@@ -1,7 +1,8 @@
 """Search for the highest rate that keeps a promise: judgement of windows, and conclusion.
 
 A rate is a number of operations due per second. A promise is a set of latency limits, such as "p99 within
-10ms". A window is the time in which a trial counts operations.
+10ms". A window is the time in which a trial counts operations. The margin of a window is the logarithm of its
+latency divided by the limit.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from sqlstress.statistics.search import MAX_MARGIN, SearchAnswer, answer, mostly
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 
 ERROR = 0.01
-"""Maximum probability that a window counts as saturated although it kept up with its rate."""
+"""Maximum probability that a window that kept up with its rate is called saturated."""
 SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-"""Share of operations that are faster than a percentile, by the percentile's name."""
+"""Share of the operations whose latency is below a percentile, by name of the percentile."""
 MIN_OPERATIONS_ABOVE = 10
-"""Minimum number of operations above a percentile in a window judged by the percentile."""
+"""Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Largest delay caused by sqlstress itself in a judged window, as a share of the limit."""
+"""Largest share of a latency limit that sqlstress's own delay may reach in a judged window."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke its latency promise, even if stored latencies are wrong."""
+"""Minimum margin of a window that broke the promise, even if a report file has wrong latencies."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults, apart from latency, that break a promise: failed operations; not all done; none due."""
+"""Faults that break a promise, apart from latency: operations failed; not all were done; none was due."""
 HARNESS, FEW = "harness late", "too few operations"
-"""Reasons not to judge a window: sqlstress started operations late; too few operations."""
+"""Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 
 
 def promise_clause(promise: Promise) -> str:
@@ -45,21 +46,21 @@ def promise_clause(promise: Promise) -> str:
 
 
 def min_operations(names: Iterable[str]) -> int:
-    """Return the minimum number of operations of a window judged by these percentiles or "max"."""
+    """Return the number of operations that a window needs, to be judged by `names` (percentiles or "max")."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )
 
 
 def latency_at(latency: Latency | None, name: str) -> float | None:
-    """Return the percentile `name` ("p99") or the "max" in ns; None without latencies."""
+    """Return the percentile `name`, such as "p99", or the maximum ("max"), in ns; None without latencies."""
     if latency is None:
         return None
     return latency.max_ns if name == "max" else histogram.percentile(dict(latency.buckets), SHARES[name])
 
 
 def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the limits that a window exceeded, and other faults; empty without a fault."""
+    """Return the names of the limits that a window exceeded ("p99"), and other faults, such as FULL."""
     latency = trial.arrived.all_kinds if trial.arrived else None
     if latency is None:
         return (NOTHING,)
@@ -73,9 +74,10 @@ def faults_of(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def skip_reason(trial: Trial, promise: Promise) -> str:
-    """Return the reason not to judge a window: HARNESS or FEW; "" for a judged window.
+    """Return the reason not to judge a window: HARNESS or FEW; "" if it is judged.
 
-    A window is always judged if it kept the promise, or has one of the faults FAILURES, FULL and NOTHING.
+    A window with one of the faults FAILURES, FULL and NOTHING is always judged. HARNESS applies only to a
+    window that broke the promise.
     """
     faults, bounds = faults_of(trial, promise), promise.bounds
     if not trial.arrived or not bounds.keys() >= set(faults):
@@ -90,10 +92,10 @@ def skip_reason(trial: Trial, promise: Promise) -> str:
 
 
 def margin(trial: Trial, promise: Promise) -> float:
-    """Return the logarithm of latency / promised limit, the largest over all limits.
+    """Return the margin of a window: the logarithm of latency / limit, the largest over all limits.
 
-    At most 0 if the window kept the promise, else above 0. At least MAX_MARGIN for the faults FAILURES, FULL
-    and NOTHING.
+    The margin is at most 0 if the window kept the promise, else above 0. It is at least MAX_MARGIN for the
+    faults FAILURES, FULL and NOTHING.
     """
     faults, latency = faults_of(trial, promise), trial.arrived.all_kinds if trial.arrived else None
     pairs = [(finite(latency_at(latency, name)), finite(bound)) for name, bound in promise.bounds.items()]
@@ -113,7 +115,7 @@ class TriedRate(NamedTuple):
     judged: tuple[Trial, ...]
     """Valid windows at this rate that could be judged."""
     margins: tuple[float, ...]
-    """Margin of each judged window: at most 0 if it kept the latency promise."""
+    """Margin of each judged window: at most 0 if the window kept the promise."""
 
     @property
     def kept_count(self) -> int:
@@ -126,7 +128,7 @@ class TriedRate(NamedTuple):
         return min((latency.count if latency else 0 for latency in latencies), default=0)
 
     def typical(self, name: str) -> float | None:
-        """Return the median "p99" or "max" of the judged windows, in ns; None if unknown."""
+        """Return the median "p99" (or "max") over the judged windows, in ns; None without latencies."""
         latencies = (trial.arrived.all_kinds for trial in self.judged if trial.arrived)
         values = [ns for latency in latencies if (ns := latency_at(latency, name)) is not None]
         return median_low(values) if values else None
@@ -163,7 +165,7 @@ def is_complete(found: SearchAnswer) -> bool:
 
 
 def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
-    """Return the findings of a search: the answer, a reason of an early end, windows not judged."""
+    """Return the findings of a search: its answer, the reason of an early end, and windows not judged."""
     rates, best_known = tried_rates(report, search), answer_of(report, search)
     findings = [_answer_finding(best_known, rates, search)]
     if search.ended and not is_complete(best_known):
@@ -173,7 +175,7 @@ def conclusion(report: Report, search: LimitSearch) -> tuple[Finding, ...]:
 
 
 def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search: LimitSearch) -> Finding:
-    """Return the finding on the highest rate that keeps the latency promise, as far as known."""
+    """Return the finding on the highest rate that keeps the promise, or on bounds of that rate."""
     windows, promise_text = _margins_by_rate(rates), promise_clause(search.promise)
     holds, breaks = best_known.holds, best_known.breaks
     if holds is not None and breaks is not None:
@@ -189,7 +191,7 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate that most windows kept, and the lowest that they did not keep."""
+    """Return the highest rate at which most windows kept the promise, and the lowest where most broke it."""
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {
@@ -200,7 +202,7 @@ def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
 
 
 _DEFAULT_MAX_TIME_S = 300.0
-"""Time limit of a search, in seconds, if the report has no limit."""
+"""Default time limit of a search, in seconds, for a report without the limit."""
 
 
 def _longer_time_limit(search: LimitSearch) -> str:
@@ -210,7 +212,7 @@ def _longer_time_limit(search: LimitSearch) -> str:
 
 
 def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
-    """Yield findings on the numbers of windows that were not judged, by reason."""
+    """Yield a finding for each reason why windows were not judged, with their number."""
     reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
         yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)

@@ -14,7 +14,7 @@ from sqlstress.statistics.units import NS_PER_S
 MIN_LONG_HOLD_S = 0.5
 """Shortest reported hold of the write lock, in seconds. Users notice waits of this length."""
 _Z95 = 1.96
-"""Half-width of the 95% interval of a normal distribution, in standard deviations."""
+"""Half-width of a normal distribution's 95% interval, in standard deviations."""
 _MIN_HOLD_SAMPLES = 2
 """Minimum number of samples of a hold from which its length is estimated."""
 
@@ -25,10 +25,10 @@ def share(samples: int, of: int) -> float:
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of a share's 95% interval, at a share of 0.5; 1.0 without samples.
+    """Return the half-width of a share's 95% interval, at a share of 0.5, where it is widest.
 
-    The formula is for samples at independent random times. Our samples are at least as exact: each is at a
-    random time within one of many equal intervals.
+    Return 1.0 without samples. The formula is for samples at independent random times. Our samples are at
+    least as exact: each is at a random time within one of many equal intervals.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 
@@ -38,11 +38,11 @@ class Length(NamedTuple):
 
     ns: float
     is_bound: bool
-    """Whether `ns` is only an upper bound, because too few samples show the hold."""
+    """Whether `ns` is only an upper bound, because too few samples found the lock held."""
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the length of the longest hold of a lock. `rate` is the number of samples per second."""
+    """Return the length of the longest of the holds. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _MIN_HOLD_SAMPLES:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)

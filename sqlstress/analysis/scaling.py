@@ -1,6 +1,7 @@
 """Changes of throughput, waits and fairness with numbers of processes and buckets; saturation.
 
-A layout is a number of buckets (database files that partition the keys).
+A layout is a number of buckets (database files that partition the keys). A run is all trials of a case, and a
+group is the runs in one table. A case is saturated if it cannot keep up with a fixed rate of operations.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput that a finding states, as a share."""
+"""Largest upper bound of a gain of throughput that a finding states; 1.0 is a gain of 100%."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on the best runs, and on the growth of throughput with buckets and processes.
 
-    Yield nothing if all numbers of processes and buckets are equal, or at a fixed rate, which decides the
-    throughput.
+    Yield nothing if all runs have equal numbers of processes and buckets, or at a fixed rate, because the
+    rate decides the throughput.
     """
     runs = _comparable_runs(group)
     if not runs or group.case.rate:
@@ -66,7 +67,7 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 
 
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
-    """Return the finding on the best runs, with the lowest and the highest median of several."""
+    """Return the finding on the best runs, with the range of their medians if there are several."""
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
     is_several = len(lead.runs) > 1
@@ -89,7 +90,7 @@ class Curve:
     def __init__(self, tested: PairwiseTests, measured: Sequence[Run], divide_error_by: int) -> None:
         self.tested, self.divide_error_by = tested, divide_error_by
         self.runs = sorted({run.case.concurrency: run for run in measured}.values(), key=_count)
-        """Runs in ascending order of processes, one for each number."""
+        """Runs in ascending order of the number of processes, one run for each number."""
 
     def layout_label(self, layout: int) -> str:
         """Return the label of a number of buckets, such as "20 buckets"."""
@@ -97,10 +98,10 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """Runs, from the first on, after which more processes still raise throughput significantly.
+        """First runs of the curve: after each, more processes still raise throughput significantly.
 
-        The tests run in a fixed order and end at the first failure, so each may use the whole error
-        probability.
+        The tests have a fixed order, and end with the first that shows no rise. So each test may use the
+        whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -111,10 +112,10 @@ class Curve:
 
     @property
     def plateau_run(self) -> Run:
-        """Run with the fewest processes beyond which any gain is significantly less than NEAR (10%).
+        """Run with the fewest processes after which more processes gain significantly less than NEAR (10%).
 
-        The last run if there is no such run. The gain is relative to the best run with at most as many
-        processes. The tests go down from the most processes and end at the first failure.
+        The last run if there is no such run. The gain is relative to the best run up to this number of
+        processes. The tests begin with the most processes. The first that cannot exclude a gain ends them.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -151,7 +152,7 @@ class Curve:
         )
 
     def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that throughput rises from the runs `rising`, but perhaps not beyond `first`."""
+        """Return the finding that throughput rises after the runs `rising`, but perhaps not after `first`."""
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
@@ -179,10 +180,10 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 
 
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
-    """Return the throughput on `layout` buckets divided by that of the curve `base`.
+    """Return the throughput of `curve` (on `layout` buckets) divided by that of the curve `base`.
 
-    Both are taken at the largest common number of processes. None without such a number, or for too few
-    passes.
+    Both are taken at the largest number of processes that both curves have. None if there is no such number,
+    or for too few trials.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -200,9 +201,9 @@ MIN_FAIRNESS_CHANGE = 0.05
 
 
 def waits(group: Group) -> Iterator[Finding]:
-    """Yield a finding on significant effects of the number of buckets on longest wait and fairness.
+    """Yield a finding if the number of buckets significantly changes the longest wait, or fairness.
 
-    The fewest and the most buckets are compared, at the largest common number of processes.
+    The fewest and the most buckets are compared, at the largest number of processes that both have.
     """
     runs = _comparable_runs(group)
     tested = group.pairwise_tests(runs) if runs else None
@@ -222,7 +223,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return significant changes of longest wait and fairness from `base` to `other`, by name."""
+    """Return keyword arguments for the finding on significant changes of longest wait and fairness."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)
@@ -243,14 +244,15 @@ def _longest_waits(run: Run) -> list[float]:
 
 
 def _fairness(run: Run) -> list[float]:
-    """Return the fairness of each valid trial, where known."""
+    """Return the fairness of each valid trial in which it is known."""
     return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
-    """Return whether all values of one run significantly exceed all values of the other.
+    """Return whether all values of one run exceed all values of the other, and there are enough values.
 
-    This is the extreme case of the Mann-Whitney test, which is valid for any distribution.
+    `error` is the probability of a chance result. This is the extreme case of the Mann-Whitney test, which is
+    valid for any distribution.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -263,13 +265,13 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Wait, in ns, above which starvation is reported, if the wait also exceeds UNUSUAL_MULTIPLE."""
+"""Wait, in ns, above which starvation is reported if the wait is also unusual (UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the median latency (slowest kind of operation) above which a wait is unusual."""
+"""A wait is unusual if it exceeds this multiple of the slowest kind of operation's median latency."""
 
 
 FAIR_WINDOW_S = 1.0
-"""Minimum length of a window whose shares are judged, in seconds.
+"""Minimum length of a window (measured time) in which the processes' shares are judged, in seconds.
 
 SQLite's busy handler sleeps up to 100 ms before it tries a lock again. In windows shorter than ten such
 sleeps, shares are uneven by chance. Source: https://www.sqlite.org/c3ref/busy_timeout.html,
@@ -278,7 +280,7 @@ sqliteDefaultBusyCallback() in main.c
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the processes' shares show fairness. With --ops, all shares are equal."""
+    """Return whether the processes' shares show fairness. They do not with --ops: all shares are equal."""
     return case.ops is None
 
 
@@ -297,12 +299,12 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Uneven shares in a single pass may be chance, so they must be uneven in every pass.
+        # Uneven shares in a single trial may be chance, so they must be uneven in every trial.
         passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
         shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
             uneven.append((run.case, finite(trial.fairness) or 0.0))
-        # A wait is unusual only compared with the slowest kind of operation.
+        # A wait is unusual only in comparison with the slowest kind of operation.
         medians = [finite(kind.p50_ns) for passed in run.valid for kind in passed.latency.values()]
         usual_ns = max(filter(None, medians), default=0.0)
         if longest_wait_ns(run) > max(LONG_WAIT_NS, UNUSUAL_MULTIPLE * usual_ns):
@@ -320,7 +322,7 @@ def starvation(
 
 
 def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list[Case]]:
-    """Return the sum of `count` over all trials of a group, and the cases with a sum above 0."""
+    """Return the sum of `count` over all trials of a group, and the cases whose own sum is above 0."""
     sums = [(run.case, sum(count(trial) or 0 for trial in run.trials)) for run in group.runs]
     above_0 = [(case, number) for case, number in sums if number > 0]
     return sum(number for _, number in above_0), [case for case, _ in above_0]
@@ -329,13 +331,13 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Significant shortfall of operations, in standard deviations, for too few windows to test."""
+"""Shortfall of operations, in standard deviations, that is significant with fewer than MIN_PASSES windows."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
-"""Verdicts at a fixed rate: almost all due operations were done; significantly fewer; unclear."""
+"""Verdicts at a fixed rate: almost all due operations were done; significantly too few; unclear."""
 
 
 def achieved_share(trials: Sequence[Trial]) -> float | None:
-    """Return the operations done in the windows / the operations due; None if none was due.
+    """Return the number of operations done in the windows / the number due; None if none was due.
 
     The share can exceed 1: operations due in the warm-up may be done in the window.
     """
@@ -346,9 +348,9 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. The number of operations under way when a window opens or
-    closes depends on chance. The scatter of several windows shows the size of this effect (Student's t). For
-    fewer windows, the shortfall must exceed _DEVIATIONS standard deviations.
+    `error` is the probability of a wrong SATURATED. The number of operations under way when a window
+    (measured time) opens or closes depends on chance. The scatter of MIN_PASSES or more windows shows the
+    size of this effect (Student's t). For fewer, the shortfall must exceed _DEVIATIONS standard deviations.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

@@ -2,8 +2,8 @@
 
 The parameters of a function are the facts, and its name is the code of the finding in JSON reports. Facts
 that end in _ns are times in ns, and shares are from 0 to 1. `where` is a label of cases, such as "8 processes
-on 1 bucket". A fact of None, "" or False is left out. A pass is one trial of each case. A target stores the
-data, such as SQLite and PostgreSQL.
+on 1 bucket". A sentence does not mention a fact that is None, "" or False. A pass is one trial of each case.
+A target, such as SQLite or PostgreSQL, stores the data.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FailedCheck(NamedTuple):
     problems: int | None
     """Number of problems; None if the check does not count problems."""
     checked: int | None
-    """Number of checked rows; None if unknown, or if rows are missing."""
+    """Number of checked rows; None if unknown, or if the problems include missing rows."""
     failed: int
     passes: int
     examples: Sequence[str] = ()
@@ -134,16 +134,16 @@ def highest(*, rate: float, unit: str, where: str, advice: str) -> str:
 
 
 class Noise(NamedTuple):
-    """Reason why noise hides a difference: too few trials."""
+    """Reason why noise hides a difference: too few trials were made."""
 
     passes: int
-    """Number of trials of each case."""
+    """Number of trials of each case that were made."""
     share: float
-    """Relative difference that cannot be shown, from 0 to 1."""
+    """Relative difference that these trials cannot show, from 0 to 1."""
     enough: int | None
-    """Number of trials that would show the difference; None if more than `too`."""
+    """Number of trials of each case that would show the difference; None if more than `too`."""
     too: int
-    """Largest number of trials that a sentence advises."""
+    """Largest number of trials of each case that a sentence advises."""
 
 
 def _noise(noise: Noise) -> str:
@@ -295,7 +295,7 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether noise hides which of the targets `ahead` leads."""
     low: float | None = None
-    """Lowest bound of the ratio of a single leader to the next target; else None."""
+    """Lowest bound of the ratio of the leader to the next target; None for several leaders."""
     high: float | None = None
 
 
@@ -335,7 +335,7 @@ class ValueRatio(NamedTuple):
     times: float
     """Throughput with `value` divided by that with `base`."""
     ratio: Ratio | None
-    """Ratio with an interval; None for too few trials."""
+    """Ratio `times` with its interval; None for too few trials."""
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
 
@@ -366,14 +366,14 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Best and worst case of an option's value, relative to the option's first value."""
+    """Throughput with an option's value, relative to the first value, in the best and the worst case."""
 
     value: str
     most: float
-    """Highest ratio to the throughput of the first value, at `where`."""
+    """Highest ratio of the value's throughput to that of the first value, in the case `where`."""
     where: str
     least: float
-    """Lowest ratio to the throughput of the first value, at `elsewhere`."""
+    """Lowest ratio of the value's throughput to that of the first value, in the case `elsewhere`."""
     elsewhere: str
 
 
@@ -425,7 +425,7 @@ class Taken(NamedTuple):
     """Share of a resource that other programs took, and the affected cases."""
 
     share: float
-    """Largest share in any trial, from 0 to 1."""
+    """Largest share that other programs took in any trial, from 0 to 1."""
     where: str
 
 
@@ -487,7 +487,7 @@ def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None 
 
 
 class TracedStep(NamedTuple):
-    """SQL statement of the user's code."""
+    """SQL statement that the user's code ran."""
 
     statement: str
     at: str
@@ -515,8 +515,10 @@ def suspicion(
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    `late` is whether Python's sqlite3 began the transaction only at the write. `ignored_lock` is a method
-    that should lock the row, such as "with_for_update".
+    The user's code runs the statement `first`, and later `then`. `late` is whether Python's sqlite3 began the
+    transaction only at the write. `held` is whether every check of the data passed. `kept` lists the columns
+    that a write of a whole row wrote back unchanged.
+    `ignored_lock` is a method that should lock the row, such as "with_for_update".
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
@@ -661,7 +663,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults of the user's code, by effect; by kind for unknown effects."""
+"""Sentences on suspected faults of the user's code, by effect, or by kind if the effect is unknown."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -816,13 +818,13 @@ def long_write(
 
 
 WAITS, COMPUTES = "waits", "computes"
-"""Activities of a process during a long transaction."""
+"""Activities of a process during a long transaction: waits for something else, or uses the processor."""
 _ACTIVITIES = {
     WAITS: "within the transaction it waits for something else (network, user, sleep). Do that before BEGIN, "
     "or after COMMIT.",
     COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
 }
-"""Clause on the cause of a long transaction and the cure, by activity."""
+"""Clause on the cure of a long transaction, and on its cause if known, by activity."""
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:
@@ -890,7 +892,7 @@ class RateRatio(NamedTuple):
 
 
 class RateRatios(NamedTuple):
-    """Ratios of the rates of two reports: for each case, or only the smallest and the largest."""
+    """Ratios of a report's rates to the first report's: for each case, or only the extremes."""
 
     of: str
     """Letter of the first report, such as A."""
@@ -898,7 +900,7 @@ class RateRatios(NamedTuple):
     """Unit of the rates, such as "transactions per second"."""
     ratios: Sequence[RateRatio]
     cases: int | None = None
-    """Number of cases if `ratios` has only the smallest and the largest ratio."""
+    """Number of cases if `ratios` has only the smallest and the largest ratio; else None."""
 
 
 def _rate_ratios(found: RateRatios) -> str:
@@ -915,20 +917,20 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the speed of two reports, A and B, in the cases with this `verdict`."""
+    """Conclusion on the rates of two reports, `a` and `b`, in the cases with the verdict `verdict`."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
     a: str
     b: str
     ratios: RateRatios | None = None
-    """Ratios of B's rates to A's; None for EQUAL and UNCLEAR."""
+    """Ratios of the rates of `b` to those of `a`; None for EQUAL and UNCLEAR."""
     where: Sequence[str] = ()
-    """Labels of the cases, such as "at 8 processes"; empty if `ratios` has the labels."""
+    """Labels of the cases, such as "at 8 processes" or "in 3 cases"; empty if `ratios` is not None."""
     repeat: int | None = None
-    """Number of trials that would rule out chance; only for TOO_FEW."""
+    """Number of trials of each case that would rule out chance; None unless TOO_FEW."""
     low: float | None = None
-    """Lowest bound of the ratios' intervals; None without intervals."""
+    """Lowest lower bound of the ratios' intervals; None without intervals."""
     high: float | None = None
     several: bool = False
 
@@ -996,7 +998,7 @@ class FailedArm(NamedTuple):
     most: float
     """Largest share that --max-failed allows, 0 to 1."""
     why: str
-    """Reason of the failures, as a clause."""
+    """Reason why operations failed, as a clause."""
 
 
 def ab_not_comparable(*, arms: Sequence[FailedArm]) -> str:
@@ -1150,7 +1152,7 @@ def lost_locks(
 
 
 def _consequences(errors: Sequence[str]) -> str:
-    """Return a sentence on errors that follow from a cause; empty without errors."""
+    """Return a sentence such as " SQLITE_CORRUPT follows from it."; empty without errors."""
     return f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
 
 
@@ -1159,8 +1161,9 @@ def _deleted_files(
 ) -> str:
     """Return a text on deleted database files, with the probable cause.
 
-    `holders` is the number of processes that still had a lock on the files. `signs` is whether a process
-    seems to have lost its locks.
+    `at` is the line that deleted the files, and `count` how often. If `at` is None, `count` is the number of
+    processes that had the files open, `holders` the number that still had a lock on them, and `signs` whether
+    a process seems to have lost its locks.
     """
     if at:
         return (

@@ -1,4 +1,4 @@
-"""Results of studies in a report. A study, such as a crash test, has a verdict instead of figures."""
+"""Results of studies in a report. A study, such as a crash test, ends with a verdict, not with figures."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test: wrong data; too little tested for a proof; all data right.
+"""Statuses of a crash test: data was wrong; too little was tested for a proof; all data was right.
 
-Other studies use WRONG for wrong data, and PROVED if they found an answer.
+In other studies, WRONG also means wrong data, and PROVED that an answer was found.
 """
 NO_ANSWER = "cannot-tell"
-"""Status of a study, such as a search, without an answer; a failure with --strict."""
+"""Status of a study, such as a search, without an answer. It counts as a failure with --strict."""
 EXAMPLES = 3
 """Maximum number of counter-examples (wrong rows) shown for a failed check."""
 
@@ -42,7 +42,7 @@ class ReportPart:
     verdict: Conclusion
     seconds: float
     error: str | None
-    """Error that ended the study early; None if completed, or interrupted by the user."""
+    """Error that ended the study early; None if it was completed, or interrupted by the user."""
     suite: str
     """Name of the test suite in JUnit output."""
     kind: str = "Crash test"
@@ -50,7 +50,7 @@ class ReportPart:
 
 
 def counterexamples(verdict: Verdict) -> Iterator[Finding]:
-    """Yield a finding for each failed check, with its first counter-examples."""
+    """Yield a finding for each failed check, with its first counter-examples (wrong rows)."""
     for check in verdict.checks:
         if check.status == "failed":
             yield Finding(
@@ -68,7 +68,7 @@ def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Findin
 
 
 class ResultReader(Protocol):
-    """Methods that conclusions need of a study's presenter (the object that shows its results)."""
+    """Part of a study's presenter (object that shows its results) that this package calls."""
 
     def part(self, result: Any) -> ReportPart:
         """Return the part of the report that shows this result, with the verdict."""
@@ -78,12 +78,12 @@ class ResultReader(Protocol):
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return the results of the report's studies, each with the object that shows it."""
+    """Return a tuple (object that shows the result, result) for each study of the report."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def parts(report: Report) -> tuple[ReportPart, ...]:
-    """Return the part of each study (such as a crash test) in a report; empty without a study."""
+    """Return the part of the report on each study, such as a crash test; empty without a study."""
     return tuple(reader.part(result) for reader, result in _results(report))
 
 
@@ -93,11 +93,11 @@ def progress(report: Report) -> str:
 
 
 def interruption(report: Report) -> Finding:
-    """Return the finding that the user interrupted the report's studies, with their progress."""
+    """Return the finding that the user interrupted the studies of a report, with their progress."""
     return Finding(sentences.interrupted, progress=progress(report))
 
 
 def first_study_label(reports: tuple[Report, ...]) -> str | None:
-    """Return the label of the first study in these reports, such as "a hunt"; else None."""
+    """Return the label of the first study in these reports, such as "a hunt"; None without a study."""
     names = (name for report in reports for name in report.results)
     return next((result_formats()[name].label for name in names), None)

@@ -9,28 +9,28 @@ from __future__ import annotations
 from sqlstress.report.results import WalUse
 
 OVERLAP, SNAPSHOT, UNCOPIED, REUSED = "overlap", "snapshot", "uncopied", "reused"
-"""Kinds of growth of a WAL.
+"""Kinds of growth of a WAL, by cause.
 
 OVERLAP: frames were copied, but some process was always reading, so the WAL could not restart. SNAPSHOT: a
 long read transaction keeps checkpoints from copying later frames. UNCOPIED: no checkpoint copied the frames.
-REUSED: the file keeps its largest size, but few of its frames are live.
+REUSED: the WAL restarted and has few live frames, but the file keeps its largest size.
 """
 AUTOCHECKPOINT = 1000
 """Number of frames in the WAL at which SQLite starts a checkpoint by default."""
 LARGE_FACTOR = 4
-"""Multiple of the automatic checkpoint's number of frames above which a WAL is reported."""
+"""A WAL has grown if its frames exceed this multiple of the number that starts a checkpoint."""
 LARGE_FRAMES = LARGE_FACTOR * AUTOCHECKPOINT
 """Largest normal number of frames in a WAL file with SQLite's default checkpoints."""
 LONG_S = 1.0
-"""Duration, in seconds, from which a read or an unbroken series of reads is long."""
+"""Minimum duration, in seconds, of a long read, or of a long series of reads without a gap."""
 _HALF = 0.5
 
 
 def growth_in_trial(wal: WalUse, autocheckpoint: int | None = None) -> str | None:
     """Return the kind of growth of a trial's WAL; None if it did not grow.
 
-    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint: None for the default, 0 for
-    never.
+    `autocheckpoint` is the number of frames at which SQLite makes a checkpoint by itself: None means the
+    default, 0 never.
     """
     return wal_growth_kind(
         file_frames=wal.most_frames,
@@ -54,9 +54,9 @@ def wal_growth_kind(
     """Return the kind of growth of a WAL; None if it did not grow, or the kind is unclear.
 
     `file_frames` is the number of frames that fit in the file. A file of up to `normal_frames` did not grow.
-    `copied` is the share of the live frames that a checkpoint has copied. `longest_read_s` is the longest
-    read of an old snapshot, and `without_gap_s` the longest time in which some process always read; None if
-    unknown. `is_automatic` is whether SQLite makes checkpoints by itself.
+    `copied` is the share of the live frames that a checkpoint has copied. `longest_read_s` is the duration of
+    the longest read of an old snapshot, and `without_gap_s` the longest time in which at least one process
+    was reading at any moment; None if unknown. `is_automatic` is whether SQLite makes checkpoints by itself.
     """
     if file_frames <= normal_frames:
         return None

@@ -1,4 +1,4 @@
-"""Text of numbers, cases, layouts and changes, for sentences: rounded, with short lists.
+"""Text for numbers, cases, layouts and changes in sentences: numbers are rounded, and lists are short.
 
 The layout of a case is its number of buckets: database files that partition the keys.
 """
@@ -25,7 +25,7 @@ def truncate(text: str, longest: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share, 0 to 1, as a percentage with two digits: 0.0123 → "1.2%"."""
+    """Return a share from 0 to 1 as a percentage with two digits: 0.0123 → "1.2%"."""
     number = share * 100
     return f"{number:.2g}%" if 1e-3 < abs(number) < 9.95 else f"{rounded(number, 2)}%"
 
@@ -51,7 +51,7 @@ def size(count: float) -> str:
 
 
 def _in_units(number: float, units: Iterable[tuple[int, str]], smallest: str) -> str:
-    """Return a number in the largest unit that fits. `units` has (size, name), descending."""
+    """Return a number in the largest unit that it reaches. `units` has (size, name), descending."""
     divisor, unit = next((pair for pair in units if number >= pair[0]), (1, smallest))
     value = number / divisor
     return f"{rounded(value, 3 if value >= 100 else 2)} {unit}"
@@ -79,7 +79,7 @@ def buckets(count: int) -> str:
 
 
 def buckets_label(count: int, cases: Iterable[Case]) -> str:
-    """Return a number of buckets: "20 buckets"; "" for experiments with a single file."""
+    """Return `count` as "20 buckets"; "" if the cases' experiments use a single file."""
     return buckets(count) if any(experiment_of(case).many_files for case in cases) else ""
 
 
@@ -89,7 +89,7 @@ def layouts(counts: Sequence[int]) -> str:
 
 
 def amount(case: Case) -> str:
-    """Return a case's amount of work: "2s windows after 500ms of warm-up", "9 pairs per process"."""
+    """Return the amount of work in a trial: "2s windows after 500ms of warm-up", "9 pairs per process"."""
     if case.ops is not None:
         return f"{plural(case.ops, unit_of(case))} per process"
     if not has_window(case):
@@ -99,7 +99,7 @@ def amount(case: Case) -> str:
 
 
 def busy_policy(case: Case) -> str:
-    """Return the time limit of waits for locks; for a server, also the isolation level."""
+    """Return the limit of lock waits: "lock waits up to 5s (...)"; for a server, also the isolation level."""
     settings = case.settings
     if case.server:
         timeout = format_duration(settings.busy_timeout_ms / 1000)
@@ -109,7 +109,7 @@ def busy_policy(case: Case) -> str:
 
 
 def place(case: Case) -> str:
-    """Return the label of a case: "8 processes on 20 buckets", or its name if both numbers are fixed."""
+    """Return the label of a case: "8 processes on 20 buckets"; its name if these numbers are fixed."""
     if not experiment_of(case).sweeps:
         return case_label(case)
     return f"{processes(case.concurrency)}{layout_suffix(case)}{rate_suffix(case)}"
@@ -122,7 +122,7 @@ def layout_suffix(case: Case) -> str:
 
 
 def rate_suffix(case: Case) -> str:
-    """Return a case's fixed rate: " at 2,000/s"; "" for a closed loop."""
+    """Return a case's fixed rate: " at 2,000/s"; "" if its operations run back to back."""
     return f" at {case.rate_label}" if case.rate else ""
 
 
@@ -158,7 +158,7 @@ def process_counts(cases: Iterable[Case]) -> str:
 
 
 def _layouts_of(cases: Sequence[Case]) -> str:
-    """Return the processes and buckets of cases: "4 and 8 processes on 1 and 20 buckets"."""
+    """Return a label of cases at one rate, without the rate: "4 and 8 processes on 1 and 20 buckets"."""
     many_files = any(experiment_of(case).many_files for case in cases)
     by_layout: dict[int, set[int]] = {}
     for case in cases:
@@ -204,17 +204,17 @@ def signed(ratio: float) -> str:
 
 
 def noun(metric: str) -> str:
-    """Return the noun for a change for the worse: "drop" of TPS, "rise" of p99."""
+    """Return the noun for a change for the worse: "drop" for TPS, "rise" for p99."""
     return "rise" if metric == "p99" else "drop"
 
 
 def loss(ratio: float, metric: str) -> float:
-    """Return the share by which a figure got worse; negative if better. `ratio` is new / old."""
+    """Return the share by which a figure got worse; negative if it got better. `ratio` is new / old."""
     return ratio - 1 if metric == "p99" else 1 - ratio
 
 
 def possible_change(worst: float | None, best: float | None, metric: str) -> str:
-    """Return the range of a change for the worse: "no drop shown, up to 69% possible".
+    """Return the possible range of a change for the worse: "no drop shown, up to 69% possible".
 
     `worst` and `best` are the bounds of the ratio new / old; None for too few trials.
     """
@@ -233,16 +233,16 @@ def capital(text: str) -> str:
 
 
 def with_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)". `what` is "as fast".
+    """Return a ratio with its interval: "1.9 times as fast (1.8 to 2.0)". Here `what` is "as fast".
 
-    A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
+    A ratio that is significantly within 10% (NEAR) of 1 is only "about as fast".
     """
     interval = "" if ratio.is_within(NEAR) else f" ({between(ratio)})"
     return f"{without_interval(ratio, what)}{interval}"
 
 
 def without_interval(ratio: Ratio, what: str) -> str:
-    """Return a ratio as text: "1.9 times as fast". `what` is "as fast".
+    """Return a ratio as text: "1.9 times as fast". Here `what` is "as fast".
 
     A ratio that is significantly within 10% (NEAR) of 1 is "about as fast".
     """
@@ -260,11 +260,11 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Minimum share of failures after the whole timeout for which a sentence names only the timeout."""
+"""If this share of the failures waited for the whole timeout, a sentence names only the timeout."""
 
 
 class FailureTime(NamedTuple):
-    """Time until operations failed, and the busy timeout (SQLite's time limit for a lock)."""
+    """Time until operations failed, and the busy timeout (time limit for a lock, such as SQLite's)."""
 
     median_ns: float
     longest_ns: float
@@ -272,9 +272,9 @@ class FailureTime(NamedTuple):
     """Busy timeout, in ms; None if unknown or different between connections; 0 if not set."""
     failures: int
     waited: int
-    """Number of failed operations that waited for at least almost the whole timeout."""
+    """Number of failed operations that waited for the whole timeout, or almost."""
     at_once: bool
-    """Whether the median operation failed at once, and none waited for the whole timeout."""
+    """Whether at least half of the operations failed at once, and none waited for the whole timeout."""
 
 
 def failure_time(time: FailureTime) -> str:
@@ -297,7 +297,7 @@ def failure_time(time: FailureTime) -> str:
 
 
 class Change(NamedTuple):
-    """Change of a figure from variant A to variant B of an A/B test."""
+    """Change of a figure, such as TPS, from variant A to variant B of an A/B test."""
 
     direction: str
     """Direction of the change: FASTER, SLOWER or UNCLEAR of `statistics.sequential`."""

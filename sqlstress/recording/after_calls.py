@@ -222,7 +222,7 @@ class SlowReads:
             return
         for history in histories:
             steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
-            next_s = [*(step[3] for step in steps[1:]), now_s]
+            next_s = [*(step[3] for step in steps), now_s][1:]
             for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
                 if until_s - ended_s >= SLOW_READ_S and statement_kind(sql) == "read":
                     kind = short_sql(sql), line_text(at)

@@ -1,8 +1,10 @@
 """Case: the full specification of a measurement, given unchanged to workers and the report.
 
 A field made by `option(...)` is also an option of the command line, with the same default. `meaning` is the
-field's description in the JSON Schema. A target stores the data (SQLite or a server), and a driver is a way
-to use a target from Python. A bucket is one of the database files over which the keys are partitioned.
+field's description in the JSON Schema. A target (SQLite or a server) stores the data, and a driver is a way
+to use a target from Python. A bucket is one of the database files over which the keys are partitioned. A spec
+is the options that only one experiment has. In an open loop, operations are due at a fixed rate. In a closed
+loop, each operation of a process starts after the last.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ ARRIVAL_SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Due times of operations in an open loop, which do not depend on earlier operations."""
+    """Rule for the due times of operations in an open loop. They do not depend on earlier operations."""
 
     rate: int = option(
         rates,
@@ -91,7 +93,7 @@ BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Name of the driver for published figures whose driver is unknown."""
+"""Name that stands for the driver of published figures if it is unknown."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
@@ -102,7 +104,7 @@ _INT = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """SQLite settings of every connection; None means the library's default."""
+    """SQLite settings of every connection. None means the default of the SQLite library."""
 
     journal_mode: str = option(
         choice(*JOURNAL_MODES),
@@ -180,7 +182,7 @@ def anyway_option() -> Any:
 
 
 def isolation(value: Any) -> str:
-    """Parse an isolation level of ISOLATIONS, spelled as in SQL. Raise ValueError for others."""
+    """Parse an isolation level, such as "Read Committed". Raise ValueError if it is not in ISOLATIONS."""
     name = "-".join(value.lower().replace("-", " ").split()) if isinstance(value, str) else ""
     if name not in ISOLATIONS:
         raise unknown_name_error(value, ISOLATIONS)
@@ -268,7 +270,7 @@ class Case:
         whole_number(1, 10**9), None, SWEEP, "Transactions of each process. Replaces --duration."
     )
     arrivals: Arrivals | None = None
-    """Due times in an open loop; None for a closed loop (each operation starts after the last)."""
+    """Due times of operations in an open loop; None for a closed loop (each starts after the last)."""
     repeat: int = option(
         whole_number(1, 1000),
         5,
@@ -311,14 +313,17 @@ class Case:
     server: Server | None = None
     """Database server that stores the data; None without a server."""
     spec: Any = None
-    """Fields that only cases of this experiment have; None for their defaults."""
+    """Object with the fields that only cases of this experiment have; None for their defaults."""
 
     def __post_init__(self) -> None:
         if self.spec is None:
             object.__setattr__(self, "spec", format_of(self.workload).spec())
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the case as data for JSON. Fields of `spec` are at the top level or below its key."""
+        """Return the case as data for JSON.
+
+        The fields of `spec` are below the experiment's key, or at the top level.
+        """
         common = plain_fields(self, without="spec")
         if self.server is None:
             del common["server"]  # the key was added later, and most cases do not need it
@@ -361,7 +366,7 @@ class Case:
 
     @property
     def rate(self) -> int:
-        """Operations due per second, all processes together; 0 for a closed loop."""
+        """Number of operations due per second, all processes together; 0 for a closed loop."""
         return self.arrivals.rate if self.arrivals else 0
 
     @property
@@ -371,12 +376,12 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options that cases of all experiments have, by name, with the defaults of the experiment kv."""
+"""Options that the cases of all experiments have, by name, with the defaults of the experiment kv."""
 # Without a seed, each measurement draws a random seed, so that it makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
-"""Names of the options with the settings of every connection."""
+"""Names of the options that become `Settings`."""
 
 
 def common(*names: str) -> tuple[Option, ...]:
@@ -390,13 +395,13 @@ def otherwise(name: str, **changes: Any) -> Option:
 
 
 DEFAULT_TEXT = "default"
-"""Text of an option's value if the library's default is used."""
+"""Text for an option that is not set, so that the library's default applies."""
 
 
 def traits(case: Case) -> dict[str, str]:
-    """Return the values that distinguish a case from others in a table, as text by option name.
+    """Return the option values that distinguish a case from others in a table, as text by option name.
 
-    Only the name of the case if it has a name; else the driver, the settings and the experiment's options.
+    These are the driver, the settings and the spec. If the case has a name, return only the name.
     """
     if case.name:
         return {"name": case.name}

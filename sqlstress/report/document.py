@@ -51,8 +51,8 @@ from sqlstress.report.study_results import AbTest, LimitSearch
 from sqlstress.system.files import lock, path_length_note, read_text, reason, retry_while_denied, short_path
 from sqlstress.version import __version__
 
-# JSON text of plain data (dicts, lists, strings, numbers, booleans, None). Each value has a line of its own,
-# but a list of numbers, or of rows of numbers, has a single line.
+# JSON text of plain data (dicts, lists, strings, numbers, booleans, None). Each value has its own line, but a
+# list of numbers, or of rows (lists) of numbers, has a single line.
 #
 # `json.dumps` with indentation runs in Python. Without indentation it runs in C, which is ten times as fast.
 # Most of a report is lists of numbers and of rows of numbers, so the C code writes each of these lists, on
@@ -71,7 +71,7 @@ def json_text(plain: Any) -> str:
 
 
 def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
-    """Pass the JSON text of a value to `put`, in pieces. `line` is a newline and the indentation."""
+    """Pass the JSON text of a value to `put`, in pieces. `line` is a newline with the indentation."""
     inner, before = f"{line} ", ""
     if isinstance(value, str):
         put(quoted(value))
@@ -97,7 +97,7 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
 
 
 def _is_numeric(items: list[Any]) -> bool:
-    """Return whether a list has only numbers, or only rows of numbers."""
+    """Return whether a list has only numbers, or only rows (lists) of numbers."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 
@@ -105,12 +105,12 @@ def _is_numeric(items: list[Any]) -> bool:
 MAX_BYTES = 16 << 20
 """Maximum size of a report file, in bytes. Larger files take more than two seconds to read.
 
-Examples: ten minutes of 256 workers have 10 MB, and 800 cases with 1 to 8 workers have 16 MB.
+Examples: a report of ten minutes with 256 workers has 10 MB, and one of 800 cases with 1 to 8 workers 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. 1,000 cases of `keys` have 310,000."""
+"""Maximum number of strings and keys in a report file. 1,000 cases of the experiment keys have 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file, as in the largest plan; doubled for an A/B test."""
+"""Maximum number of runs in a report file, as many as the largest plan has; twice this for an A/B test."""
 
 FORMAT_VERSION = "1.7"
 """Version of the report's format, as major.minor. The module's docstring has the history."""
@@ -178,7 +178,7 @@ class Report:
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn garbage collection off in the block, where it would visit millions of lists."""
+    """Turn garbage collection off in the block: it would visit millions of lists, which takes long."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -189,7 +189,7 @@ def without_gc() -> Iterator[None]:
 
 
 def to_json(report: Report, **more: Any) -> str:
-    """Return a report as JSON text, with additional items that readers of reports ignore."""
+    """Return a report as JSON text. `more` has additional items, which readers of reports ignore."""
     with without_gc():
         return json_text({**jsonable.to_plain(report), **more}) + "\n"
 
@@ -211,7 +211,7 @@ def from_json(text: str) -> Report:
 
 
 def read(path: Path) -> Report:
-    """Return the report in a file. Raise UsageError, with the name of the file, if that fails."""
+    """Return the report in a file. Raise UsageError, with the file's name, if it cannot be read."""
     try:
         return from_json(read_text(path, MAX_BYTES))
     except OSError as error:
@@ -233,7 +233,7 @@ _REMOVED = {
     "presets": "presets",
     "together": "fleet --together",
 }
-"""Commands and options that version 0.2.0 removed, by the key of their results in JSON."""
+"""Name of each command or option that version 0.2.0 removed, by the key of its results in JSON."""
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
@@ -249,7 +249,7 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list at a key of a JSON object; an empty list if there is no list."""
+    """Return the list at a key of a JSON object; [] if `value` is no object, or has no list there."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
@@ -298,7 +298,7 @@ def is_stdout(path: Path) -> bool:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether a path is a device, pipe or open descriptor, whose text is not replaced.
+    """Return whether a path is a stream (device, pipe or open descriptor), which no file must replace.
 
     Raise OSError if the path cannot be examined.
     """
@@ -312,10 +312,10 @@ def is_stream(path: Path) -> bool:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file, so that readers see the old text or the new text, never a part.
+    """Write a file, so that readers see the whole old text or the whole new text.
 
-    Symbolic links are followed. A stream (a device, a pipe or an open descriptor) gets the text and is not
-    replaced. Raise EnvironmentFailure if the file cannot be written.
+    Symbolic links are followed. If the path is a stream (a device, a pipe or an open descriptor), write to it
+    without replacing it. Raise EnvironmentFailure if the file cannot be written.
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
@@ -339,9 +339,9 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor that a path such as /dev/stdout names; None for other paths.
+    """Return the number of the open descriptor that a path such as /dev/stdout names; else None.
 
-    Opening /dev/stdout as a file would truncate the file to which standard output is redirected.
+    If standard output is redirected to a file, opening /dev/stdout would truncate this file.
     """
     if os.name != "posix":
         return None
@@ -350,10 +350,10 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Create and remove a temporary file next to `target`. Raise OSError if that fails.
+    """Create and remove a temporary file next to `target`, to test the folder. Raise OSError on failure.
 
     If the path of `target` may be too long for Windows, but the temporary path is shorter, create and remove
-    `target` itself.
+    a file at `target` itself.
     """
     place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
@@ -369,7 +369,7 @@ def _temporary_path(target: Path) -> Path:
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace the content of a file, in up to _TRIES attempts. Raise OSError if all fail."""
+    """Replace a file by a new file with `data`, in up to _TRIES attempts. Raise OSError if all fail."""
     for _ in range(_TRIES - 1):
         # Another sqlstress may remove the temporary file before it is locked, or after it is closed. If so,
         # try again.
@@ -379,12 +379,12 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace the content of a file. Raise FileNotFoundError if the temporary file is gone."""
+    """Replace a file by a new file with `data`. Raise FileNotFoundError if the temporary file is gone."""
     temporary = _temporary_path(target)
     try:
         with temporary.open("xb") as file:
-            # On a file system without locks, `remove_unfinished` cannot lock the file either, and so keeps
-            # it.
+            # If the file system has no locks, `remove_unfinished` cannot lock the file either, so it does not
+            # remove the file.
             with suppress(OSError):
                 lock(file)
             if target.exists():  # the new file gets the permissions of the old file
@@ -398,7 +398,7 @@ def _replace_at_once(target: Path, data: bytes) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files that killed writers left in a folder."""
+    """Remove the temporary files in a folder that no writer has locked: their writers were killed."""
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():

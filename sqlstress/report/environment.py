@@ -36,13 +36,13 @@ class Host:
     python: str
     """Implementation and version of Python; empty if unknown."""
     sleep_1ms_ns: int | None
-    """Median real time of a requested sleep of 1 ms, in ns; None if unknown."""
+    """Time that a requested sleep of 1 ms really takes: median, in ns; None if unknown."""
     cpu_quota: float | None = None
     """Number of cores that a container's CPU quota allows; None without a quota."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether a CPU quota allows fewer cores than sqlstress could use without a quota."""
+        """Whether a CPU quota allows fewer cores than sqlstress could use without the quota."""
         return self.cpu_quota is not None and (self.cores is None or self.cpu_quota < self.cores)
 
 
@@ -60,7 +60,7 @@ class FileSystem:
 
 @dataclass(frozen=True, slots=True)
 class SqliteBuild:
-    """Driver and its database library: SQLite, or a library that replaces SQLite."""
+    """Driver, and the database library that it uses: SQLite, or a library that replaces SQLite."""
 
     driver: str
     """Name of the driver, as in the option --driver."""
@@ -73,14 +73,14 @@ class SqliteBuild:
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty for another library."""
     memory_gets_per_s: float | None = None
-    """Rows per second that one process reads by key from memory; None if not measured."""
+    """Number of rows that one process reads per second, by key, from memory; None if not measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork, a rewrite, or another store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncCost:
-    """Time of a write of 4 KiB and its sync, in the folder of the databases."""
+    """Time of a write of 4 KiB and its sync (transfer to the disk), in the folder of the databases."""
 
     primitive: str
     """System call that syncs: fdatasync, fsync, F_FULLFSYNC or FlushFileBuffers; empty if unknown."""
@@ -113,6 +113,6 @@ class Environment:
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Second sample of `sync`; None if not measured."""
+    """Cost of a sync before the measurement, measured a second time; None if not measured."""
     sync_after_again: SyncCost | None = None
-    """Second sample of `sync_after`; None unless the first sample shows a change."""
+    """Cost of a sync after the measurement, measured again because it had changed; else None."""

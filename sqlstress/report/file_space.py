@@ -1,7 +1,7 @@
 """Space of tables and indices in a database file, computed like SQLite's sqlite3_analyzer.
 
-Source: tool/spaceanal.tcl of SQLite. A section of the tool's report, such as "Table T and all its indices",
-is a `Portion`.
+Source: tool/spaceanal.tcl of SQLite. A `Portion` has the figures of a section of the tool's report, such as
+"Table T and all its indices".
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class TreeSpace:
     table: str
     """Name of the index's table; for a table, its own name."""
     is_index: bool
-    """Whether the b-tree is an index. A WITHOUT ROWID table counts as a table."""
+    """Whether the b-tree is an index. A WITHOUT ROWID table counts as a table, not as an index."""
     entries: int
     """Number of rows of the table, or of keys of the index."""
     leaf_pages: int
-    """Number of pages without child pages."""
+    """Number of the b-tree's pages without child pages."""
     internal_pages: int
-    """Number of pages with child pages."""
+    """Number of the b-tree's pages with child pages."""
 
     @property
     def pages(self) -> int:
@@ -61,7 +61,7 @@ class Space:
         return self._portion(table, lambda tree: tree.table == table and tree.is_index)
 
     def bytes_per_row(self, table: str) -> float | None:
-        """Return the average bytes of a row with its index entries; None for an empty table.
+        """Return the average size of a row with its index entries, in bytes; None for an empty table.
 
         Raise KeyError for an unknown table.
         """
@@ -71,7 +71,7 @@ class Space:
     def _portion(self, table: str, belongs: Callable[[TreeSpace], bool]) -> Portion:
         """Return the b-trees for which `belongs` is true.
 
-        Raise KeyError for an unknown table, or if only the size of the file is known.
+        Raise KeyError if `table` is unknown, or if only the size of the file is known.
         """
         if self.page_size is None or self.page_count is None:
             raise KeyError("of the file only its size is known")
@@ -82,7 +82,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some b-trees of a database file, such as a table and its indices, and sums of their space."""
+    """Some b-trees of a database file, such as a table and its indices, and the space that they take."""
 
     page_size: int
     page_count: int

@@ -45,11 +45,11 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Look.verdict": {"enum": [*VERDICTS]},
     "Report.format_version": {"pattern": rf"^{_MAJOR}\.[0-9]{{1,4}}$"},
 }
-"""Schema keywords that cannot be derived from type hints or options, by "Class.field"."""
+"""Schema keywords, by "Class.field", that do not follow from type hints or options."""
 _OPEN = ("Case.driver",)
-"""Fields, as "Class.field", that may have values which their option does not allow.
+"""Fields, as "Class.field", with more possible values in a report than their option allows.
 
-A report may have the driver of a single experiment, or UNKNOWN_DRIVER.
+A report may have a driver that only one experiment supports, or UNKNOWN_DRIVER.
 """
 
 
@@ -98,7 +98,7 @@ def generated_text() -> str:
 
 
 def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the schema of a dataclass, and add schemas of nested dataclasses to `definitions`."""
+    """Return the schema of a dataclass, and add the schemas of nested dataclasses to `definitions`."""
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls) if field.name not in excluded]
     properties = {name: _property(cls, name, hints[name], definitions) for name in names}
@@ -125,7 +125,7 @@ def _required(cls: type) -> list[str]:
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the field `name` of type `hint`. Raise TypeError without a description."""
+    """Return the schema of the field `name` of type `hint`. Raise TypeError if it has no description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
@@ -133,7 +133,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
         raise TypeError(f"{place} has no docstring: say what it is, with its unit, in a literal after it")
     schema = {"description": text} | _type(hint, definitions)
     if option and place not in _OPEN:
-        # A field allows the values of its parser, and null if it is optional.
+        # A field allows the values that its option's parser allows, and null if the field is optional.
         bounds = schema_keywords(option.parse)
         if "enum" in bounds and NoneType in get_args(hint):
             bounds = {"enum": [*bounds["enum"], None]}
@@ -142,7 +142,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule (if, then) of the schema for the fields that only this experiment has."""
+    """Return a rule of the schema: if a case is of this experiment, then it has the fields of its spec."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -160,7 +160,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema for each key of a report with results of studies, such as a crash test."""
+    """Return the schemas of a report's keys with results of studies (crash tests and so on), by key."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
@@ -196,9 +196,9 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = ()) -> dict[str, Any]:
-    """Add the schema of a dataclass to `definitions`, and return a reference.
+    """Add the schema of a dataclass to `definitions`, and return a reference to it.
 
-    Raise TypeError if another class has the name of this class.
+    Raise TypeError if a different class has the same name.
     """
     schema = _object(cls, definitions, ("spec",) if cls is Case else excluded)
     if definitions.setdefault(cls.__name__, schema) != schema:
@@ -208,7 +208,7 @@ def _reference(cls: Any, definitions: dict[str, Any], excluded: Sequence[str] = 
 
 @cache
 def field_docstrings(cls: type) -> dict[str, str]:
-    """Return the docstrings of a class's fields by name: the string literals after the fields."""
+    """Return the docstrings of a class's fields (the string literals after the fields), by field name."""
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
     docstrings = {}

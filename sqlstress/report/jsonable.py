@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from sqlstress.options.option import has_default
 
 Convert = Callable[[Any], Any]
-"""Function that converts plain data to a value or back, or raises InvalidField."""
+"""Function that converts plain data to a value, or a value to plain data. It may raise InvalidField."""
 
 _NAME_LENGTH = 40
 """Maximum length of a key in the path of an error, in characters."""
@@ -36,16 +36,17 @@ _KINDS = {
 class InvalidField(ValueError):
     """Error for plain data of a wrong type, with its path, such as `runs[3].trials[0].tps`.
 
-    Callers prepend a key or an index while the error propagates, so valid data costs no time for paths.
+    While the error propagates, each caller prepends a key or an index to the path. So valid data costs no
+    time for paths.
     """
 
     def __init__(self, text: str, path: str = "") -> None:
         self._text, self._path = text, path
 
     def inside(self, step: object) -> InvalidField:
-        """Return a copy of the error with an index or a key (`step`) prepended to the path.
+        """Return a copy of the error with `step`, an index or a key, prepended to the path.
 
-        A key is shortened and escaped.
+        A long key is cut, and special characters are escaped.
         """
         if isinstance(step, int):
             text = f"[{step}]"
@@ -60,7 +61,7 @@ class InvalidField(ValueError):
 
 
 def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
-    """Return the converted items. Raise InvalidField with the index of the first wrong item."""
+    """Return the items of `values`, converted. Raise InvalidField with the index of the first wrong item."""
     converted: list[Any] = []
     try:
         for value in values:
@@ -71,7 +72,7 @@ def convert_items(convert: Convert, values: Iterable[Any]) -> list[Any]:
 
 
 def convert_member(convert: Convert, value: Any, name: object) -> Any:
-    """Return `value`, converted. The key `name` is added to an InvalidField error."""
+    """Return `value`, converted. If that raises InvalidField, prepend the key `name` to its path."""
     try:
         return convert(value)
     except InvalidField as error:
@@ -84,8 +85,8 @@ T = TypeVar("T")
 def to_plain(value: object) -> Any:
     """Return a value as plain data. Raise ValueError if the value has no JSON form.
 
-    Lone surrogates (halves of a character, as in some file names) become escapes, because some parsers refuse
-    them.
+    A lone surrogate (half of a character, as in some file names) becomes an escape, because some parsers
+    refuse lone surrogates.
     """
     try:
         return _plain(value)
@@ -116,9 +117,9 @@ def _plain(value: object) -> Any:
 
 
 def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass as plain data by name, except for the field `without`.
+    """Return the fields of the dataclass instance `value`, except for `without`, as plain data by name.
 
-    Raise InvalidField if a value has no JSON form.
+    Raise InvalidField if a field has no JSON form.
     """
     return {
         name: convert_member(_plain, getattr(value, name), name)
@@ -134,7 +135,7 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 
 def _checked_number(value: float) -> float:
-    """Return the number. Raise InvalidField for an integer of more than 64 bits, NaN or infinity."""
+    """Return `value`. Raise InvalidField for an integer of more than 64 bits, NaN or infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -144,16 +145,16 @@ def _checked_number(value: float) -> float:
 
 
 def from_plain(type_: type[T], plain: Any) -> T:
-    """Return the value of a type from plain data. Raise ValueError if the data is wrong.
+    """Return plain data as a value of the type `type_`. Raise ValueError if the data is wrong.
 
-    Unknown keys are ignored. A missing key means the default of the field.
+    Unknown keys are ignored. A field whose key is missing has its default.
     """
     return cast(T, reader(cast(Any, type_))(plain))
 
 
 @cache
 def reader(hint: Any) -> Convert:
-    """Return a function from plain data to a type. Raise TypeError for an unsupported type."""
+    """Return a function from plain data to a value of type `hint`. Raise TypeError for unsupported types."""
     if hasattr(hint, "from_plain"):
         return lambda plain: hint.from_plain(require_object(plain))
     if is_dataclass(hint):
@@ -214,7 +215,7 @@ _SCALARS: dict[Any, Convert] = {bool: _read_bool, str: _read_str, int: _read_int
 
 
 def _row_reader(hints: tuple[Any, ...]) -> Convert:
-    """Return a function from a list to a tuple with items of these types, in order."""
+    """Return a function from a list to a tuple whose items have the types `hints`, in order."""
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
@@ -226,10 +227,11 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
 
 
 def _many_reader(hint: Any) -> Convert:
-    """Return a function from a list of any length to a tuple with items of the type `hint`.
+    """Return a function from a list of any length to a tuple whose items have the type `hint`.
 
-    Most of a report is lists of integers and of rows of integers. To save time, such a list is checked as a
-    whole. If the check fails, the items are converted one by one, to find the path of the wrong item.
+    Most of a report is lists of integers, and of rows (lists) of integers. To save time, such a list is
+    checked as a whole. If the check fails, the items are converted one by one, to find the path of the wrong
+    item.
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
@@ -245,7 +247,7 @@ def _many_reader(hint: Any) -> Convert:
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return a function from a JSON object to `cls`, which raises InvalidField for wrong data."""
+    """Return a function from a JSON object to an instance of `cls`. It raises InvalidField for wrong data."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -258,7 +260,7 @@ def _dataclass_reader(cls: type) -> Convert:
 
 
 def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass from a JSON object, except for the field `without`.
+    """Return the fields of the dataclass `cls`, except for `without`, from a JSON object, by name.
 
     Raise InvalidField if a value is wrong, or if a field without a default is missing.
     """
@@ -273,7 +275,7 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 @cache
 def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return the fields of a dataclass, each with a function from plain data to its value."""
+    """Return a tuple (field, function from plain data to its value) for each field of a dataclass."""
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
@@ -293,7 +295,7 @@ def require_object(plain: Any) -> dict[str, Any]:
 
 
 INT_LIMIT = 2**64
-"""Limit of integers in a report: their absolute value must be less."""
+"""Limit of integers in a report: their absolute values must be below it."""
 
 
 def all_integers(values: Sequence[Any]) -> bool:

@@ -15,8 +15,8 @@ from sqlstress.target import LAST_LOST, SYNCED, UNSAFE
 GOOD, LOST, TORN, CORRUPT = STATES = ("good", "lost", "torn", "corrupt")
 """States of a database after a power failure, from best to worst.
 
-Acknowledged transactions: all are present; some are missing; some are present only in part. Corrupt: SQLite
-cannot read the database.
+Good: all acknowledged transactions are present. Lost: some are missing. Torn: some are present only in part.
+Corrupt: SQLite cannot read the database.
 """
 
 
@@ -29,13 +29,13 @@ class Risk:
     effect: str = ""
     """Clause on the worst state, such as "a power failure can ..."; empty if the state is good."""
     why: str = ""
-    """Clause on the cause, such as a missing sync; empty if unknown, or if the state is good."""
+    """Clause on the cause, such as a missing sync; empty if the cause is unknown, or the state good."""
     cure: str = ""
-    """Synchronous level that protects all commits; empty if no level does, or none is needed."""
+    """Synchronous level that protects all commits; empty if no level does, or the state is good."""
 
 
 def power_failure_risk(journal_mode: str, synchronous: str) -> Risk:
-    """Return the effect of a power failure: corruption for an unknown mode or level."""
+    """Return the effect of a power failure. For an unknown mode or level, assume corruption."""
     if journal_mode in _NO_JOURNAL:
         return Risk(CORRUPT, _OFF.effect if synchronous == "off" else _DAMAGE, _NO_JOURNAL[journal_mode])
     if synchronous == "off":
@@ -85,7 +85,7 @@ _RISKS = {
 }
 
 
-# Durability of a PostgreSQL server's commits, by settings that the server returned.
+# Durability of the commits of a PostgreSQL server, by the settings that the server returned.
 #
 # Source: PostgreSQL's documentation, "Reliability and the Write-Ahead Log".
 

@@ -1,7 +1,7 @@
 """Results of a measurement: latencies, checks, lock holders, workers, trials and runs.
 
-A trial is one timed execution of a case. Operations are counted in a part of this time, the window. A run is
-all trials of a case. A pass is one trial of each case.
+A trial is one timed execution of a case by worker processes. Operations are counted in a part of this time,
+the window. A run is all trials of a case. A pass is one trial of each case.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from sqlstress.statistics.histogram import MAX_KINDS
 from sqlstress.statistics.series import Series
 
 MIN_P90_SAMPLES = 10
-"""Minimum number of samples of a shown 90th percentile."""
+"""Minimum number of operations to show their 90th percentile."""
 MIN_P99_SAMPLES = 100
-"""Minimum number of samples of a shown 99th percentile."""
+"""Minimum number of operations to show their 99th percentile."""
 MIN_P999_SAMPLES = 10_000
-"""Minimum number of samples of a 99.9th percentile."""
+"""Minimum number of operations to compute their 99.9th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of one kind of operation, from begin to end unless the field states otherwise."""
+    """Latencies of operations, from begin to end. A field of this type may define other times."""
 
     count: int
     """Number of completed operations."""
@@ -43,12 +43,12 @@ class Latency:
     max_ns: int
     """Latency of the slowest operation, in ns."""
     buckets: tuple[tuple[int, int], ...] = ()
-    """Histogram: (index, count) of each bucket with operations. The index is the upper 16 bits of the latency
-    in ns, stored as a 32-bit float."""
+    """Histogram: (index, count) of each bucket that has operations. The index is the upper 16 bits of the
+    latency in ns as a 32-bit float."""
 
     def __post_init__(self) -> None:
         if self.buckets:
-            # The other indices lie between these, so they need no check, which would take time.
+            # All other indices lie between these two. So they need no check, which would take time.
             indices, counts = zip(*self.buckets, strict=True)
             sound = histogram.is_bin(min(indices)) and histogram.is_bin(max(indices))
             if min(counts) < 0 or not sound:
@@ -69,7 +69,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without percentiles that a single slow operation could decide."""
+        """Return a copy without the percentiles that a single slow operation can change."""
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -82,7 +82,7 @@ class Failures:
     """Operations of one kind that failed with the same error."""
 
     kind: str
-    """Kind of operation, such as the name of a transaction; empty for all kinds together."""
+    """Kind of operation, such as the name of a transaction; empty if all kinds are counted together."""
     error: str
     """Name of the error, such as SQLITE_BUSY; empty if unknown."""
     latency: Latency
@@ -107,15 +107,15 @@ class Arrived:
     due: int
     """Number of operations that were due inside the window."""
     skipped: int
-    """Number of due operations that were not started: later than --latency-limit allows."""
+    """Number of due operations that were not started, because they were later than --latency-limit allows."""
     queued: int
     """Number of due operations that were waiting or running when the window closed."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies from the due time to the end, by kind of operation, without failed and skipped operations.
-    The key "queued" has operations that were waiting or running when the window closed, with the time from
-    their due time to the closing."""
+    The key "queued" has the operations that were waiting or running when the window closed: the times from
+    when they were due until the window closed."""
     lateness: Latency | None = None
-    """Delays of starts by sqlstress itself, not by the database; None if no operation was started."""
+    """Delays of starts that sqlstress itself caused, not the database; None if no operation was started."""
     polled_share: float = 0.0
     """Share of the window in which an average process waited for due times by polling, 0 to 1."""
 
@@ -144,7 +144,7 @@ class Check:
     counterexamples: tuple[str, ...] = ()
     """Descriptions of the first wrong items."""
     note: str = ""
-    """Limit of the check, such as the share of keys covered; empty without a limit."""
+    """Limit of the check, such as the share of the keys that it covered; empty without a limit."""
 
 
 STORE_CHECKS = ("quick_check", "integrity_check", "lmdb.verify")
@@ -170,7 +170,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the database library checked its own data, and found no fault."""
+        """Whether the database library checked its own data structures, and found no fault."""
         statuses = [check.status for check in self.checks if check.name in STORE_CHECKS]
         return bool(statuses) and set(statuses) == {"ok"}
 
@@ -193,9 +193,9 @@ class Sighting:
     what: str
     """Kind of observation within the topic, such as SQLite's name of an exception."""
     count: int
-    """Number of times that all workers together made the observation."""
+    """Number of times that the workers made the observation, all workers together."""
     example: str = ""
-    """Text of the first occurrence, such as the message of an exception; empty without a text."""
+    """Text of the first of these observations, such as an exception's message; empty without a text."""
     traits: dict[str, str] = field(default_factory=dict)
     """Further properties, by name, which distinguish the observation from others of its topic."""
 
@@ -205,7 +205,7 @@ MAX_COUNTEREXAMPLES = 5
 
 
 def added(one: Check, other: Check) -> Check:
-    """Return the sum of two results of a check: numbers added, and the worse status."""
+    """Return two results of a check as one result: the numbers are added, and the worse status counts."""
     return Check(
         one.name,
         Verdict((one, other)).status,
@@ -226,7 +226,7 @@ class CheckCounter:
         self.counterexamples: list[str] = []
 
     def problem(self, text: str) -> None:
-        """Count a wrong item. The first MAX_COUNTEREXAMPLES descriptions (`text`) are kept."""
+        """Count a wrong item. `text` describes it; the first MAX_COUNTEREXAMPLES descriptions are kept."""
         self.problems += 1
         if len(self.counterexamples) < MAX_COUNTEREXAMPLES:
             self.counterexamples.append(text)
@@ -240,7 +240,7 @@ class CheckCounter:
 HELD, FREE, CHECKPOINT, SYNC, WRITE, PROCESSOR, SQLITE, BINDING, HARNESS = TIME_PARTS = (
     *("held", "free", "checkpoint", "sync", "write", "processor", "sqlite", "binding", "harness"),
 )
-"""Activities and waits into which a worker's time is split.
+"""Parts into which the time of a worker is split.
 
 held: waits for a lock while another process held it. free: waits for a lock that was already free, while the
 worker slept between two attempts. checkpoint: checkpoints that the worker made. sync and write: syncs and
@@ -254,10 +254,10 @@ COMMIT, READ, OWN = "commit", "read", "own"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Time for which the slowest operations waited for one process's lock during one activity."""
+    """Time that the slowest operations waited for a lock while one process held it for one activity."""
 
     process: int
-    """Number of the process that held the lock: a worker's number, or larger for other processes."""
+    """Number of the process that held the lock: that of a worker, or a larger number for other processes."""
     what: str
     """Activity of the lock's holder: commit, sync, checkpoint or read."""
     ns: int
@@ -266,7 +266,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Slowest:
-    """Slowest 1% of the operations that took a write lock or waited for a read lock, with causes."""
+    """Slowest 1% of the operations that took a write lock or waited for a read lock, with causes of delay."""
 
     operations: int
     """Number of slowest operations."""
@@ -277,31 +277,31 @@ class Slowest:
     total_ns: int
     """Sum of the latencies of the slowest operations, in ns."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Time by cause, in ns: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
+    """Parts of `total_ns` by cause: held and free (waits for locks), checkpoint, sync, and own (the rest)."""
     behind: dict[str, int] = field(default_factory=dict)
-    """Waiting time by the lock holder's activity, in ns: commit, sync, checkpoint or read."""
+    """Time of waits for held locks, in ns, by the holder's activity: commit, sync, checkpoint or read."""
     held_by: tuple[Held, ...] = ()
-    """Processes and activities behind the waits, the longest wait first; at most eight."""
+    """Processes that held the lock, and their activities, the longest wait first; at most eight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Slowest operation of a trial that took or awaited a lock, and the activities on its file."""
+    """Slowest operation of a trial that took or awaited a lock, with concurrent activities on its file."""
 
     process: int
     """Number of the worker that ran the operation."""
     at_ns: int
-    """Begin of the operation, in ns after the window opened; may be negative."""
+    """Begin of the operation, in ns after the window opened; negative if it began earlier."""
     length_ns: int
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
     """Activities: (number of the process, activity, begin, end), in ns after the operation's begin. The
-    activity is wait, commit, sync, checkpoint or read. Spans with a short gap are merged."""
+    activity is wait, commit, sync, checkpoint or read. Activities with a short gap between are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Activities and waits for which the workers of a trial spent the time of the window."""
+    """Activities and waits that took the time of a trial's workers in the window."""
 
     time_ns: int
     """Sum of the workers' times inside the window, in ns, without failed workers."""
@@ -313,10 +313,10 @@ class Where:
     processor is missing, and included in others, if the operating system does not report it.
     """
     told: float = 1.0
-    """Share of the window, at its end, for which lock holders are known, 0 to 1. Only this part is used to
-    split waits into held and free."""
+    """Share of the window for which lock holders are known, 0 to 1: its last part. Only this part is used
+    to split waits into held and free."""
     pending_ns: int = 0
-    """Longest wait for a lock still unfinished when the window closed, in ns; 0 without any."""
+    """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
     """Slowest 1% of the operations that took or awaited a lock; None for too few operations."""
     moment: Moment | None = None
@@ -325,29 +325,29 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Holds (times without a break) of a lock, estimated from samples."""
+    """Holds of a lock (times for which it was held without a break), estimated from samples."""
 
     samples: int = 0
     """Number of samples in which the lock was held."""
     times: int = 0
-    """Number of observed holds. Holds between two samples are missed. Holds without a free sample between
-    them count as one."""
+    """Number of observed holds. A hold between two samples is missed. Two holds count as one if no sample
+    between them found the lock free."""
     longest_s: float = 0.0
     """Duration of the longest hold, from its first to its last sample, in seconds."""
     most_s: float = 0.0
-    """Upper bound of the longest hold, from the sample before to the sample after, in seconds."""
+    """Upper bound of the longest hold, from the sample before it to the sample after it, in seconds."""
     longest_at_s: float = 0.0
-    """Begin of the longest hold, in seconds after sampling began; 0 if it may have begun earlier."""
+    """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
     now_s: float = 0.0
-    """Time for which the lock had been held at the last sample, in seconds; 0 for a free lock."""
+    """Time for which the lock had been held at the last sample, in seconds; 0 if it was free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Program with a process that held the write lock in a sample."""
+    """Program of which a process held the write lock in a sample."""
 
     program: str
-    """Command line without folders. N replaces numbers that differ between processes."""
+    """Command line without folders. N stands for numbers that differ between processes."""
     processes: int
     """Number of the program's processes that held the lock in any sample."""
     held: Holds
@@ -365,7 +365,7 @@ class WriteLock:
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     held: Holds = Holds()
-    """Holds of any process. Holds of several processes without a free sample between count as one."""
+    """Holds of any process. Successive holds count as one if no sample between them found the lock free."""
     holders: tuple[Holder, ...] = ()
     """Programs that held the lock, the most frequent holder first."""
     error: str = ""
@@ -374,7 +374,7 @@ class WriteLock:
 
 @dataclass(frozen=True, slots=True)
 class WalUse:
-    """Use of the WAL of a trial's first database file, from ten samples per second.
+    """Use of the WAL of a trial's first database file, sampled ten times per second.
 
     A frame is a page in the WAL. A frame is in use if it was written since the WAL last restarted.
     """
@@ -388,7 +388,7 @@ class WalUse:
     most_frames: int
     """Largest number of frames in use."""
     most_checkpointed: int
-    """Number of frames that checkpoints had copied to the database file at `most_frames`."""
+    """Number of frames that checkpoints had copied to the database file when `most_frames` were in use."""
     frames: int
     """Number of frames in use at the last sample."""
     checkpointed: int
@@ -402,7 +402,7 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1."""
     transactions: int
-    """Number of completed transactions. A commit of any number of rows, or a read, is one."""
+    """Number of completed transactions. A read is one, and so is a commit of any number of rows."""
     rows: int
     """Number of rows read or written by the completed transactions."""
     seconds: float
@@ -412,19 +412,19 @@ class WorkerResult:
     busy: int = 0
     """Number of SQLITE_BUSY results that the driver returned."""
     busy_snapshot: int = 0
-    """Number of SQLITE_BUSY_SNAPSHOT results, each of which restarts the transaction."""
+    """Number of SQLITE_BUSY_SNAPSHOT results. After each, the transaction is restarted."""
     failed: int = 0
     """Number of operations that failed because the database was busy."""
     longest_wait_ns: int = 0
-    """Latency of the slowest operation, in ns, even if it outlasted the window."""
+    """Latency of the slowest operation, in ns, even if it ended after the window."""
     p99_ns: dict[str, float] = field(default_factory=dict)
     """99th percentile of latency by kind of operation, in ns; the maximum for fewer than 100 operations."""
     bins: tuple[int, ...] = ()
     """Number of completed transactions in each tenth of a second of the window."""
     harness_share: float = 0.0
-    """Share of the window that sqlstress itself took to draw keys, count and check, 0 to 1."""
+    """Share of the window in which sqlstress itself drew keys, counted and checked, 0 to 1."""
     proof_share: float = 0.0
-    """Share of the window spent on verification, 0 to 1."""
+    """Share of the window in which the worker checked data, 0 to 1."""
     peak_memory_bytes: int | None = None
     """Peak resident memory in bytes (Linux: in this trial; macOS: since the start; Windows: None)."""
     error: str | None = None
@@ -446,7 +446,7 @@ class Throttling:
     cores: float
     """Number of cores that the quota allows."""
     periods: int
-    """Number of the kernel's periods (such as 100 ms) in which a process was ready to run."""
+    """Number of the quota's periods (usually 100 ms) in which a process was ready to run."""
     throttled: int
     """Number of periods in which the quota was used up and stopped the processes."""
     stopped_s: float
@@ -470,21 +470,21 @@ class Trial:
     rows_per_s: float
     """Rows read or written per second, all processes together."""
     fairness: float | None
-    """Jain's index of the workers' rates: 1 if equal, 1/n if one of n does all; None if unknown."""
+    """Jain's index of the workers' rates: 1 if equal, 1/n if one of n did all work; None if unknown."""
     min_max_share: float | None
     """Smallest rate of a worker divided by the largest, 0 to 1; None if unknown."""
     longest_wait_ns: int | None
-    """Latency of the slowest operation, in ns, even beyond the window; None if not observed."""
+    """Latency of the slowest operation, in ns, even if it ended after the window; None if not observed."""
     busy: int | None
     """Number of SQLITE_BUSY results that the driver returned; None if not counted."""
     busy_snapshot: int | None
-    """Number of SQLITE_BUSY_SNAPSHOT results, which restart transactions; None if not counted."""
+    """Number of SQLITE_BUSY_SNAPSHOT results, after which transactions restart; None if not counted."""
     failed: int | None
     """Number of operations that failed because the database was busy; None if not counted."""
     latency: dict[str, Latency] = field(default_factory=dict)
     """Latencies by kind of operation, all workers together."""
     failures: tuple[Failures, ...] = ()
-    """Failed operations by kind and error, most frequent first; empty if times are unknown."""
+    """Failed operations by kind and error, most frequent first; empty if their times are unknown."""
     workers: tuple[WorkerResult, ...] = ()
     """Result of each worker process, including processes that died."""
     effective: dict[str, str] = field(default_factory=dict)
@@ -497,38 +497,39 @@ class Trial:
     verdict: Verdict = field(default_factory=Verdict)
     """Results of the checks of the data."""
     half_ratio: float | None = None
-    """Rate in the second half of the window / rate in the first half; None for a short window."""
+    """TPS in the second half of the window divided by TPS in the first half; None for a short window."""
     start_s: float | None = None
-    """Time from the request to connect until all processes were connected, in s; None if unknown."""
+    """Time from the request to connect until all processes were connected, in seconds; None if unknown."""
     attempts: int = 1
-    """Number of starts. Late workers, a sleeping machine or other programs cause a restart."""
+    """Number of times that the trial was started. Late workers, sleep of the machine and other programs cause
+    a restart."""
     foreign_share: float | None = None
     """Share of processor time that other programs used, 0 to 1; None if not observed."""
     stolen_share: float | None = None
     """Share of processor time given to other virtual machines, 0 to 1; None if not observed. 0 if the
     operating system does not report it."""
     disk_share: float | None = None
-    """Share of the start-up in which other programs kept the disk busy; None if not observed."""
+    """Share of the start-up (`start_s`) in which other programs kept the disk busy; None if unknown."""
     throttled: int | None = None
-    """Number of times that heat slowed a processor down; None if not reported."""
+    """Number of times that heat slowed a processor down; None if the system does not report it."""
     quota: Throttling | None = None
     """Effect of the container's CPU quota; None without a quota, or if it cannot be read."""
     outcome: str = "done"
-    """Reason of the end: done, timeout (of a fixed amount of work) or limit (of SQLite)."""
+    """Reason why the trial ended: done, timeout (of a fixed amount of work) or limit (of SQLite)."""
     note: str = ""
     """Explanation of an `outcome` other than done, on one line; empty for done."""
     series: tuple[Series, ...] = ()
     """Figures over time, such as the size of the WAL."""
     sightings: tuple[Sighting, ...] = ()
-    """Observations that workers made, such as connections and exceptions, each kind once."""
+    """Observations that workers made, such as connections and exceptions; one entry for each kind."""
     space: Space | None = None
     """Space of tables and indices in the database after the trial; None if not measured."""
     arrived: Arrived | None = None
     """Operations that were due in an open loop; None in a closed loop."""
     bare_call_ns: float | None = None
-    """Time of the driver's cheapest call, with a server's round trip, in ns; None if not measured."""
+    """Time of the driver's cheapest call, with the round trip to a server, in ns; None if not measured."""
     where: Where | None = None
-    """Time of the workers by activity, such as waits for locks and syncs; None if not requested."""
+    """Time of the workers by activity or wait, such as syncs or lock waits; None if not requested."""
     write_lock: WriteLock | None = None
     """Holders of the write lock, estimated from samples; None if not requested."""
     wal: WalUse | None = None
@@ -542,7 +543,7 @@ class Trial:
 
     @property
     def stopped_share(self) -> float:
-        """Share of the CPU quota's periods in which the processes were stopped; 0 without a quota."""
+        """Share of the CPU quota's periods in which it stopped the processes; 0 without a quota."""
         if self.quota is None or self.quota.throttled <= 0:
             return 0.0
         return min(1.0, self.quota.throttled / max(1, self.quota.periods))
@@ -559,7 +560,7 @@ LEFT_OUT = "The data of another case was wrong."
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Case with all its trials."""
+    """Results of a case: all its trials."""
 
     case: Case
     """Case that was measured."""
@@ -574,8 +575,8 @@ class Run:
     skipped: str | None = None
     """Reason why the case was skipped; None if not skipped."""
     arm: str | None = None
-    """Variant of an A/B test (A or B), or stage of a search; None for others. Trials of A and B with equal
-    `index` are a pair, measured one after the other."""
+    """Variant of an A/B test: A or B; None for other measurements. Trials of A and B with equal `index` are a
+    pair, measured one after the other."""
     longer: Trial | None = None
     """Additional trial with a longer window, to show longer waits; None without one."""
 
@@ -599,7 +600,7 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial of (lower) median TPS, else the first trial; None without trials."""
+        """Return the valid trial of (lower) median TPS; without one, the first trial, or None."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
@@ -609,7 +610,7 @@ class Run:
         return trial if trial is not None and trial.error is None else None
 
     def by_pass(self, figure: Callable[[Trial], float]) -> dict[int, float]:
-        """Return a figure of each valid trial, by number of the trial, for finite figures above 0."""
+        """Return a figure of each valid trial by number of the trial, without figures of 0 or infinity."""
         figures = {trial.index: figure(trial) for trial in self.valid}
         return {index: value for index, value in figures.items() if 0 < value < math.inf}
 
@@ -619,11 +620,11 @@ class Run:
 
     @property
     def ended(self) -> list[Trial]:
-        """Valid trials that did all of their work."""
+        """Valid trials that did all of their work: those with the outcome "done"."""
         return [trial for trial in self.valid if trial.outcome == "done"]
 
     def failed_share(self) -> float:
-        """Return the share of failed operations in all completed trials, 0 to 1."""
+        """Return the share of the operations in all `ended` trials that failed, 0 to 1."""
         failed = sum(trial.failed or 0 for trial in self.ended)
         return failed / (failed + sum(trial.transactions for trial in self.ended)) if failed else 0.0
 

@@ -1,7 +1,8 @@
 """Results of an A/B test and of a search for the highest rate, as reports store them.
 
-An A/B test compares the variants (arms) A and B. A pair is a window of A and the next window of B. A look is
-an interim test of the pairs so far. A promise is a set of latency limits, such as "p99 within 10ms".
+An A/B test compares the variants (arms) A and B. A pair is a trial of A and a trial of B, one after the
+other. A look is an interim test of the pairs so far. A promise is a set of latency limits, such as "p99
+within 10ms".
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from sqlstress.report.environment import SqliteBuild
 A, B = ARMS = ("A", "B")
 """Names of the arms: A is the baseline, B is compared with A."""
 DRAWN, TURNS = ORDERS = ("drawn", "turns")
-"""Rules for the order of A and B in a pair: drawn at random, or in turns."""
+"""Rules for the arm that begins a pair: drawn at random, or A and B in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """Arm (variant A or B) of an A/B test. Its trials have its name in the field `arm` of the run."""
+    """Arm (variant A or B) of an A/B test. Its runs have its name in the field `arm`."""
 
     name: str
     """Name of the arm: A (the baseline) or B."""
@@ -38,12 +39,12 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Interim result of an A/B test after some pairs of windows, averaged over all cases."""
+    """Interim result of an A/B test after some pairs of trials, averaged over all cases."""
 
     pairs: int
-    """Number of pairs (a window of A and a window of B) so far."""
+    """Number of pairs (a trial of A and a trial of B) so far."""
     alpha: float
-    """Error rate of each of `bound` and `worst`: the probability that the true ratio is beyond."""
+    """Probability that the true ratio is better than `bound`; also that it is worse than `worst`."""
     ratio: float
     """B's figure (TPS or p99) divided by A's: Hodges-Lehmann estimate."""
     low: float | None
@@ -53,16 +54,16 @@ class Look:
     bound: float | None
     """Best possible ratio at error rate `alpha` (for p99, the lower bound); None for too few pairs."""
     verdict: str
-    """Result of this look: fail, pass, inconclusive, or undecided (more pairs were measured)."""
+    """Verdict of this look: fail, pass, inconclusive, or undecided (if more pairs are needed)."""
     worst: float | None = None
     """Worst possible ratio at error rate `alpha` (for p99, the upper bound); None for too few pairs."""
     seconds: float | None = None
-    """Time from the start of the first window to this look, in seconds; None if unknown."""
+    """Time from the start of the first trial to this look, in seconds; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AbTest:
-    """A/B test: two variants (arms) measured in turns, each pair of windows with one seed."""
+    """A/B test: two variants (arms) measured in pairs of trials, with one seed for each pair."""
 
     metric: str
     """Compared figure: tps (transactions per second) or p99 (99th percentile of latency)."""
@@ -71,19 +72,19 @@ class AbTest:
     arms: tuple[Arm, Arm]
     """Arms A and B."""
     first: str
-    """Arm that was measured first in the first pair of windows: A or B."""
+    """Arm that was measured first in the first pair of trials: A or B."""
     looks: tuple[Look, ...] = ()
     """Interim results, in order."""
     verdict: str = "undecided"
     """Result of the test: fail, pass, inconclusive, or undecided if the test was stopped early."""
     reason: str | None = None
-    """Reason for a verdict that did not follow from the pairs, such as wrong data; else None."""
+    """Reason for a verdict that does not follow from the pairs, such as wrong data; else None."""
     order: str = TURNS
-    """Rule for the first arm in later pairs of windows: drawn (at random) or turns (alternating)."""
+    """Rule for the arm that begins later pairs: drawn (at random) or turns (A and B alternate)."""
     max_pairs: int | None = None
     """Maximum number of pairs; None if unknown."""
     max_time_s: float | None = None
-    """Time limit for the start of pairs, in seconds; None without a limit."""
+    """Time limit, in seconds: no pair is started that would end later; None without a limit."""
 
 
 # A search for the highest rate: its promise and duration. The answer is not stored, because it follows from
@@ -94,7 +95,7 @@ PROMISE = "Promise"
 
 
 def _bound(percentile: str, text: str) -> float | None:
-    """Return a dataclass field for an option that limits a percentile, described by `text`."""
+    """Return a dataclass field for an option that limits a percentile. `text` is the subject of its help."""
     bound: float | None = option(
         duration_with_unit(0.00001),
         None,
@@ -109,7 +110,7 @@ def _bound(percentile: str, text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Upper limits of latencies at a rate. Also, all due operations must be done, and none fail."""
+    """Upper limits of latencies at a rate. In addition, all due operations must be done, and none fail."""
 
     p50_s: float | None = _bound("p50", "50% of operations finish")
     p99_s: float | None = _bound("p99", "99% of operations finish")
@@ -127,13 +128,13 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LimitSearch:
-    """Search for the highest rate (operations due per second) that keeps promised latencies."""
+    """Search for the highest rate (operations due per second) at which a promise holds."""
 
     promise: Promise
     """Upper limits of latency."""
     max_time_s: float | None = None
-    """Time limit for the start of windows, in seconds; None without a limit."""
+    """Time limit, in seconds, after which no window is started; None without a limit."""
     seconds: float = 0.0
-    """Duration of the search in seconds, including the first measurement, in a closed loop."""
+    """Duration of the search, in seconds, including the first measurement without a fixed rate."""
     ended: str | None = None
-    """Reason why the search ended early; None if completed, or interrupted by the user."""
+    """Reason why the search ended early; None if it was completed, or interrupted by the user."""

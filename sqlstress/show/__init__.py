@@ -1,1 +1,1 @@
-"""Presentation of reports: blocks (paragraphs, tables, plots), and formats that draw them."""
+"""Presentation of reports: blocks (paragraphs, tables and so on), and formats that draw them as text."""

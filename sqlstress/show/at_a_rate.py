@@ -1,6 +1,7 @@
 """Table, findings and plots of an open loop, in which operations are due at a fixed rate.
 
-A latency counts from the due time, so it includes the time in the queue.
+In an open loop, the latency of an operation begins when the operation is due, so it includes the time in the
+queue. In a closed loop, each process starts its next operation when the last is done.
 """
 
 from __future__ import annotations
@@ -43,25 +44,25 @@ from sqlstress.show.plots import Plain, Plot, View, axis, distributions, latency
 
 
 def from_due(run: Run) -> Latency | None:
-    """Return a run's latencies from the due time of each operation; None without operations."""
+    """Return the latencies of a run, from the due time of each operation; None without operations."""
     return merged([latency for trial in run.valid if trial.arrived and (latency := trial.arrived.all_kinds)])
 
 
 def service(run: Run) -> Latency | None:
-    """Return a run's latencies from the start of each operation; None without operations."""
+    """Return the latencies of a run, from the start of each operation; None without operations."""
     kinds = dict.fromkeys(kind for trial in run.valid for kind in trial.latency)
     return merged([latency for kind in kinds if (latency := run.latency(kind)) and latency.count])
 
 
 def lateness(run: Run) -> Latency | None:
-    """Return a run's delays that sqlstress itself caused; None without operations."""
+    """Return the delays in a run that sqlstress itself caused; None without operations."""
     return merged([trial.arrived.lateness for trial in run.valid if trial.arrived and trial.arrived.lateness])
 
 
 def _latency_column(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column with a percentile in ms. `name` ends with the percentile: "service p99"."""
+    """Return a column with the percentile, in ms, with which `name` ends: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -133,11 +134,11 @@ def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Itera
 
 
 MAX_LATE_SHARE = 0.10
-"""Delay caused by sqlstress itself, as a share of the p99 latency; a larger delay is reported."""
+"""Largest delay caused by sqlstress itself, as a share of the p99 latency, that is not reported."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
-    """Yield the findings on cases at fixed rates; nothing for a closed loop."""
+    """Yield the findings on a group's cases at fixed rates; nothing for a closed loop."""
     if not group.case.rate:
         return
     yield from _saturation_findings(group)
@@ -193,7 +194,7 @@ def late_findings(group: Group) -> Iterator[Finding]:
 
 
 def plots(group: Group) -> Iterator[Plot]:
-    """Yield a plot of latency by rate, if there are several rates, and a plot of histograms."""
+    """Yield a plot of latency by rate, if there are several rates, and a plot of latency histograms."""
     views = []
     for part in group.parts or (group,):
         for (_, count), runs in runs_by_curve(part.runs).items():

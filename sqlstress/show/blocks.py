@@ -1,4 +1,8 @@
-"""Elements (blocks) of a shown report, drawn by each format: paragraphs, tables and so on."""
+"""Blocks: the elements of a shown report, such as paragraphs and tables, which each format draws.
+
+Brief formats, such as the terminal without --details, leave some blocks out. A run is all trials of a case,
+and a group is the runs in one table.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class Bullets:
 
     texts: tuple[str, ...]
     first: int | None = None
-    """Number of sentences that brief formats show; None for all."""
+    """Number of sentences that brief formats show; None means all."""
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -53,9 +57,9 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show, not counting remarks on accuracy (rank ASIDE).
+"""Number of findings that brief formats show, without remarks on accuracy (rank ASIDE).
 
-All GRAVE findings are shown, and in addition up to FIRST_FINDINGS findings of the rank CAUSE.
+More are shown if there are many GRAVE findings: all of these, and up to FIRST_FINDINGS of the rank CAUSE.
 """
 
 
@@ -85,7 +89,7 @@ class Picture:
 NAME, FIGURE, DETAIL = "name", "figure", "detail"
 """Roles of columns: NAME identifies the row, FIGURE is a main result, DETAIL a minor result."""
 MORE, LESS = "more", "less"
-"""Values of `Column.better`: whether a larger or a smaller figure is better."""
+"""Values of `Column.better`: a larger figure is better, or a smaller figure."""
 
 
 Value = str | float | None
@@ -107,7 +111,7 @@ class Column(Generic[C]):
     name: str
     """Heading of the column in one line."""
     heading: tuple[str, str] = ("", "")
-    """Heading in two short lines. By default, the last word of `name` is the second line."""
+    """Heading in two short lines. By default, the second line is the last word of `name`."""
     align: str = "right"
     """Alignment of the cells: right or left."""
     role: str = FIGURE
@@ -117,11 +121,11 @@ class Column(Generic[C]):
     meaning: str = ""
     """Explanation of the column for the legend, as clauses; empty if the name is clear.
 
-    PERCENTILES in the text is replaced by a clause such as "p50 and p99: 50% and 99%", for all columns with
-    this explanation.
+    Columns can share an explanation with the placeholder PERCENTILES. The legend replaces it by a clause on
+    the percentiles in their names, such as "p50 and p99: 50% and 99%".
     """
     leaves: int | None = None
-    """Rank by which columns are dropped from a wide table, lowest first; None to keep the column."""
+    """Rank for dropping columns from a table that is too wide, lowest first; None to keep the column."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the column is not in the file."""
     value: Callable[[Trial], Value] = lambda _: None
@@ -135,7 +139,7 @@ class Column(Generic[C]):
             object.__setattr__(self, "heading", (before, last))
 
     def explained(self, clauses: Iterable[str]) -> Column[C]:
-        """Return a copy of the column with these clauses as its explanation in the legend."""
+        """Return a copy of the column whose explanation in the legend is `clauses`."""
         return replace(self, meaning="; ".join(clauses))
 
 
@@ -171,14 +175,14 @@ class Table:
         return tuple(name for _, name in sorted(ranks))
 
     def narrower(self) -> Table:
-        """Return a copy of the table without the first column of `leaving`."""
+        """Return a copy of the table without the first column in `leaving`."""
         kept = [index for index, column in enumerate(self.columns) if column.name != self.leaving[0]]
         rows = (tuple(row[index] for index in kept) for row in self.rows)
         return Table(tuple(self.columns[index] for index in kept), tuple(rows))
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the explanations of a table's columns, each of them once."""
+    """Yield the explanations of a table's columns. An explanation that columns share occurs once."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -203,7 +207,7 @@ class Legend:
     """Function that returns the explanations of a table's columns."""
 
     def of(self, table: Table) -> str:
-        """Return the legend of `table`: the table as shown, perhaps with fewer columns."""
+        """Return the legend of `table`, which is the table as shown, perhaps with fewer columns."""
         return f"{'; '.join(self.clauses(table))}."
 
     @property
@@ -215,8 +219,8 @@ class Legend:
 Block = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Table | Legend
 
 
-# Functions that return numbers as table cells of limited width, rounded if need be. Functions with the result
-# type `str | None` return None for None, NaN and infinity.
+# Functions that return numbers as table cells of limited width, rounded if necessary. They return None for
+# None, NaN and infinity if their result type is `str | None`.
 
 
 MISSING = "–"  # noqa: RUF001 - a dash as wide as a digit, for "no figure"
@@ -234,7 +238,7 @@ def count_cell(value: float | None) -> str | None:
 
 
 def rate_cell(value: float | None, spread: float | None, *, disturbed: bool = False) -> str | None:
-    """Return a rate with its uncertainty, a share: "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
+    """Return a rate with its uncertainty `spread` (a share): "22.1k ±8%", or "~22.1k ±8%" if disturbed."""
     number = finite(value)
     if number is None:
         return None
@@ -273,7 +277,7 @@ def ms_cell(ns: float | None) -> str | None:
 
 
 def seconds_cell(seconds: float | None) -> str | None:
-    """Return seconds with three significant digits, in at most five characters below 99,999 s."""
+    """Return seconds with three digits, in at most five characters: "1.23"; an exponent from 99,999.5 s."""
     number = finite(seconds)
     if number is None:
         return None
@@ -312,7 +316,7 @@ def case_columns(case_of: Callable[[R], Case]) -> tuple[Column[R], ...]:
 
 
 def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
-    """Return a table of these rows, without columns that are empty in all rows."""
+    """Return the table of these rows. Columns that are empty in all rows are left out."""
     cells = [(column, [column.cell(row) for row in rows]) for column in columns]
     filled = [
         (column, column_cells)
@@ -326,7 +330,7 @@ def table_of(rows: Sequence[R], columns: Sequence[Column[R]]) -> Table:
 
 
 def percent_cell(share: float) -> str:
-    """Return a share, 0 to 1, as a percentage without the sign: "0.02", "3.1", "94"."""
+    """Return a share, 0 to 1, as a percentage without the % sign: "0.02", "3.1", "94"."""
     number = share * 100
     return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.095 else f"{number:.2g}"
 
@@ -352,9 +356,9 @@ NOTHING_LOST = "no acknowledged write was lost"
 
 
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
-    """Yield the explanation of the column VERIFIED.
+    """Yield the explanation of the cells in the column VERIFIED.
 
-    `word` is the cell of runs with right data, and `ok` a clause that explains it.
+    `word` is the cell of runs with right data, and `ok` a clause that explains this word.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}
@@ -366,13 +370,12 @@ def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> I
         yield f"data (verified): {', '.join(clauses)}"
 
 
-# Functions that make texts from outside, such as errors or saved reports, safe for a terminal or an HTML
-# page.
+# Functions that make texts from outside (error messages, saved reports) safe for a terminal or an HTML page.
 
 
-# Control sequences (CSI) and control strings (OSC, DCS, …) with their content, as in ECMA-48. Of a control
-# string without an end, only the introducer matches, so that the text after it is kept. The content cannot
-# include another introducer: else, a text of many introducers would take quadratic time.
+# Escape sequences of ECMA-48: control sequences (CSI), and control strings (OSC, DCS, …) with their content.
+# If a control string has no end, only its introducer matches, so that the text after it is kept. The content
+# cannot include another introducer: else a text of many introducers would take quadratic time.
 _SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]{0,2048}(?:\x07|\x1b\\|\x9c)"
@@ -385,7 +388,7 @@ _LONGEST = 800
 
 
 def clean(text: str) -> str:
-    """Return a text as one line without escape sequences and repeated spaces."""
+    """Return a text as one line without escape sequences. Several spaces become one space."""
     return " ".join(visible(text).split())
 
 
@@ -397,25 +400,25 @@ def visible(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """Return a cleaned text of at most 800 characters; a cut text ends with "[...]"."""
+    """Return the result of `clean`, cut to 800 characters; a cut text ends with "[...]"."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= _LONGEST else f"{cleaned[: _LONGEST - 6]} [...]"
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a cleaned text of at most `longest` characters; a cut text ends with dots."""
+    """Return the result of `clean`, cut to `longest` characters; a cut text ends with two dots."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"{cleaned[: longest - 2]}.."
 
 
 def name_end(text: str, longest: int) -> str:
-    """Return a cleaned file name of at most `longest` characters. A cut name keeps its end."""
+    """Return the result of `clean` for a file name, cut to `longest` characters. Its end is kept."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= longest else f"..{cleaned[2 - longest :]}"
 
 
 def _visible(character: str) -> str:
-    """Return a character as shown: a space for white space, "?" for invisible characters."""
+    """Return a character as it is shown: " " for white space, "?" for an invisible character."""
     if character.isspace():
         return " "
     return "?" if unicodedata.category(character) in _UNSEEN else character

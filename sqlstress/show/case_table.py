@@ -1,4 +1,7 @@
-"""Columns that several experiments share, for tables with a row for each case."""
+"""Columns that several experiments share, for tables with a row for each case.
+
+A run is all trials of a case. A group is the runs in one table.
+"""
 
 from __future__ import annotations
 
@@ -83,14 +86,14 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return a function that returns a row's cell. `figure` returns the cell from the row's trial."""
+    """Return a function from a row to its cell. `figure` returns the cell for the row's trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function that returns a case's latencies of one kind of operation, from all trials.
+    """Return a function from a row to the latencies of one kind of operation, from all trials of the case.
 
-    None if the case has no such operations. Percentiles of too few operations are None.
+    The function returns None without such operations. Percentiles of too few operations are None.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -101,7 +104,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return a column with a percentile in ms. `name` ends with the percentile: "replace p99"."""
+    """Return a column with the percentile, in ms, with which `name` ends: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -119,9 +122,9 @@ def trial_column(
     write: Callable[[float | None], str | None],
     **more: Any,
 ) -> Column[Row]:
-    """Return a column for tables and the CSV file. `value` returns the figure of a trial.
+    """Return a column, called `name` in tables and `csv` in the CSV file.
 
-    `csv` is the name of the column in the CSV file. `write` returns the figure as the text of a cell.
+    `value` returns the figure of a trial, and `write` turns the figure into the text of a cell.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
@@ -142,9 +145,9 @@ def _total_cell(row: Row) -> str | None:
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return `figure` with the uncertainty from the `rates` of all trials: "22k ±8%".
+    """Return `figure` with the uncertainty that follows from the `rates` of all trials: "22k ±8%".
 
-    A "~" at the front means that other programs disturbed the run.
+    A "~" at the front means that other programs, or a CPU quota, disturbed the run.
     """
     return f"{'~' * disturbed(run)}{figure or MISSING}{spread_cell(spread([*rates.values()]))}"
 
@@ -224,7 +227,7 @@ def common_blocks(group: Group) -> Iterator[Block]:
 
 
 def spread_legend(group: Group, figure: str = "TPS") -> list[str]:
-    """Return explanations of the marks "±" and "~" of a `figure`, as far as the table has them."""
+    """Return explanations of the marks "±" and "~" at a `figure`, if the table has these marks."""
     disturber = "a CPU quota stopped the processes" if group.met_quota else "disturbed by other programs"
     is_spread = any(spread([*run.rates().values()]) is not None for run in group.runs)
     return [
@@ -237,10 +240,7 @@ SYSTEMS = {"Darwin": "macOS"}
 """Usual names of operating systems, by the name that Python reports."""
 
 ComparedCell = Callable[[ComparedTable, int, int], str | None]
-"""Function that returns a report's cell in a comparison; None without a figure.
-
-Its arguments are the table, the index of the row, and the index of the report.
-"""
+"""Function (table, index of the row, index of the report) → cell in a comparison; None without a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +248,9 @@ class ComparisonFigure:
     """Figure in a comparison of reports, with a column for each report."""
 
     name: str
-    """Name of the columns. {letter} becomes the letter of the report, such as A."""
+    """Name of the figure's columns. {letter} becomes the letter of the report, such as A."""
     heading: tuple[str, str]
-    """Name in two short lines, with placeholders {letter} and {system} (operating system)."""
+    """Heading in two short lines. {letter} and {system} become the report's letter and operating system."""
     meaning: str
     """Explanation for the legend. {units} becomes the counted operations, such as transactions."""
     cell: ComparedCell
@@ -270,11 +270,11 @@ class ComparisonFigure:
 
 
 FigureGroups = tuple[tuple[ComparisonFigure, ...], ...]
-"""Groups of figures. Figures of a group are in one table if they fit."""
+"""Groups of figures. The figures of a group are shown in one table if they fit."""
 
 
 def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return the rate of a case in one report, or a word such as "failed"; None without the case."""
+    """Return a report's rate of a case, or a word such as "failed"; None if the report lacks the case."""
     run = compared.run(row, index)
     if run is None:
         return None
@@ -289,7 +289,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return a function for comparisons. `figure` returns the cell of a run and its typical trial."""
+    """Return a function for comparisons. `figure` returns the cell for a run and its median trial."""
 
     def cell(compared: ComparedTable, row: int, index: int) -> str | None:
         run, trial = compared.run(row, index), compared.trial(row, index)
@@ -299,7 +299,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return a function for comparisons. `figure` returns the cell of a run's typical trial."""
+    """Return a function for comparisons. `figure` returns the cell for a run's median trial."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -307,7 +307,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return a figure for comparisons of reports, made of a column of a single report."""
+    """Return the figure of a column, which is for a single report, as a figure for comparisons."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(
@@ -319,7 +319,7 @@ def comparison_figure(column: Column[Row]) -> ComparisonFigure:
 
 
 def _ratio_cell(compared: ComparedTable, row: int, index: int) -> str | None:
-    """Return a report's rate / the first report's rate: "1.02", or "~1.02" if it may be chance."""
+    """Return a report's rate / the first report's: "1.02", or "~1.02" if the difference may be chance."""
     ratio = compared.estimate(row, index) if compared.shows_ratio(index) else None
     cell = ratio_cell(ratio.estimate) if ratio else None
     return cell if ratio is None or cell is None or rate_verdict(ratio) == DIFFERENT else f"~{cell}"
@@ -364,7 +364,7 @@ SHAPE = ComparisonFigure(
 
 
 INCOMPARABLE = "not comparable"
-"""Cell instead of a leading target (such as SQLite) if commits differ in durability."""
+"""Cell shown instead of the leading target (such as SQLite) if commits differ in durability."""
 
 
 def blocks(group: Group) -> Iterator[Block]:
@@ -396,7 +396,7 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _targets_table(group: Group, sides: tuple[Side, ...], comparable: bool) -> Table:
-    """Return the table of targets side by side. If `comparable`, mark the targets that lead."""
+    """Return the table of targets side by side. If `comparable`, it also names the targets that lead."""
     runs = {(side.name, size_of(run.case)): run for side in sides for run in side.runs}
     sizes = sorted({size for _, size in runs})
     leading: dict[Size, list[str]] = {}

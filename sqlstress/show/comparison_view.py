@@ -1,8 +1,8 @@
 """Blocks of a comparison of reports: the list of reports, their differences, then the figures.
 
 Each report has a letter: A, B and so on. A table compares the cases that reports share; its `parts` are the
-runs of each report. A ratio is barred if it is meaningless, for example because the reports differ in the
-work.
+runs of each report. Ratios to the first report are barred if they are meaningless, for example because the
+reports differ in the work.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WIDTH, GAP = 80, 2
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """Shown form of a table of several reports."""
+    """Blocks for a table of several reports."""
 
     compared: ComparedTable
     before: tuple[Block, ...]
@@ -68,7 +68,7 @@ def comparison_blocks(comparison: Comparison) -> Iterator[Block]:
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
-    """Yield the shown form of each table of a comparison."""
+    """Yield the blocks for each table of a comparison."""
     for compared in comparison.tables:
         figures: tuple[Block, ...] = (*tables(compared), Note(_legend(compared)))
         findings = conclusions(comparison_findings(compared))
@@ -76,7 +76,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of reports by text, given as pairs (letter, text)."""
+    """Return the letters of all reports with a text, by text. The reports are pairs (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -84,7 +84,7 @@ def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def comparison_heading(comparison: Comparison) -> Iterator[Block]:
-    """Yield the list of reports, remarks on published reports, and the number of cases left out."""
+    """Yield the list of reports, remarks on published reports, and the numbers of cases left out."""
     yield Paragraph(f"{len(comparison.reports)} reports side by side. Ratios are relative to A.")
     yield _environments_table(comparison)
     lettered = list(zip(LETTERS, comparison.names, comparison.reports, strict=False))
@@ -203,14 +203,14 @@ def _presenter(compared: ComparedTable) -> Presenter:
 
 
 def _compared_figures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures to compare, in groups, as the experiment declares them."""
+    """Return the figures to compare, in the groups that the experiment declares."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
 
 
 def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator[Table]:
-    """Yield tables of the reports with these indices, each with as many figures as fit WIDTH."""
+    """Yield tables of the reports with these indices, each with as many figures as fit into WIDTH."""
     rows = range(len(compared.table.keys))
     figures = labels = _labels(compared)
     table = table_of(rows, labels)
@@ -227,7 +227,7 @@ def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator
 def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
     """Yield the columns of each group of figures, for the reports with these indices.
 
-    A group of figures that is wider than WIDTH is split into its figures.
+    If a group is wider than WIDTH, yield the columns of each of its figures.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _compared_figures(compared):

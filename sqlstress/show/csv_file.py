@@ -1,4 +1,7 @@
-"""Figures of reports as CSV, with a row for each trial and worker, or as a dict for each case."""
+"""Figures of reports as CSV, with a row for each worker of a trial, or as a dict for each case.
+
+A run is all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ ARRIVED: dict[str, Getter[Arrived]] = {
     "late_p99_ns": lambda arrived: arrived.lateness.p99_ns if arrived.lateness else None,
     "polled_share": lambda arrived: arrived.polled_share,
 }
-"""Columns of a trial at a fixed rate. Latencies count from the due time."""
+"""Columns of a trial at a fixed rate. Latencies begin at the due time of an operation."""
 LATENCY: dict[str, Getter[Latency]] = {
     "count": lambda latency: latency.count,
     "p50_ns": lambda latency: latency.p50_ns,
@@ -110,7 +113,7 @@ LATENCY: dict[str, Getter[Latency]] = {
     "p999_ns": lambda latency: latency.p999_ns,
     "max_ns": lambda latency: latency.max_ns,
 }
-"""Columns of a kind of operation. A name in the file begins with the kind: "replace_p99_ns"."""
+"""Columns for each kind of operation. In the file, their names begin with the kind: "replace_p99_ns"."""
 WORKER: dict[str, Getter[WorkerResult]] = {
     "worker": lambda worker: worker.worker,
     "worker_transactions": lambda worker: worker.transactions,
@@ -128,7 +131,7 @@ WORKER: dict[str, Getter[WorkerResult]] = {
 
 
 _OF_ONE_TRIAL = frozenset({"trial", "attempts", "note", "trial_error"})
-"""Columns of TRIAL that are left out in a row for a whole case."""
+"""Columns of TRIAL that `case_rows` leaves out, because a whole case has no such value."""
 _OF_CASE: dict[str, Getter[Run]] = {
     "trials": lambda run: len(run.valid),
     "tps": lambda run: run.median_tps(),
@@ -138,29 +141,29 @@ _OF_CASE: dict[str, Getter[Run]] = {
     "verdict": lambda run: run.verdict.status,
     "verification_s": lambda run: run.verdict.seconds,
 }
-"""Columns of a row for a whole case, with the figures of all its trials."""
+"""Columns in which `case_rows` shows the figures of all trials of a case."""
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that start a formula in a spreadsheet, with their full-width forms."""
 _KINDS = ("get", "pair", "replace", "update")
-"""Kinds of operations of the experiment kv, whose columns come first."""
+"""Kinds of operations whose columns come first: those of the experiment kv."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Objects from which the columns of a row take their values."""
+    """Objects from which the columns of a row take their values: a worker of a trial, or a whole case."""
 
     report: Report
     case: int
     """Number of the case in the report, from 1."""
     run: Run
     trial: Trial | None
-    """Trial of the row; in a row for a whole case the median trial; None without a trial."""
+    """Trial of the row; the median trial in a row for a whole case; None without a trial."""
     worker: WorkerResult | None
-    """Worker of the row; None without workers, and in a row for a whole case."""
+    """Worker of the row; None if the trial has no workers, and in a row for a whole case."""
     latency: Callable[[str], Latency | None]
-    """Function that returns the latencies of a kind of operation, in the trial or the whole case."""
+    """Function from a kind of operation to its latencies, in the trial or in the whole case."""
 
 
 _Columns = dict[str, Getter[_Row]]
@@ -168,10 +171,10 @@ _Columns = dict[str, Getter[_Row]]
 
 
 def report_csv(*reports: Report) -> str:
-    """Return reports as CSV (RFC 4180, but lines end in LF), with a row for each trial and worker.
+    """Return reports as CSV (RFC 4180, but lines end in LF), with a row for each worker of each trial.
 
-    A trial without workers and a case without trials have one row. A missing figure is an empty field. An
-    apostrophe precedes a text that a spreadsheet would run as a formula.
+    A trial without workers has one row, and so has a case without trials. A missing figure is an empty field.
+    An apostrophe precedes a text that a spreadsheet would run as a formula.
     """
     runs = [run for report in reports for run in report.runs]
     columns = [*_trial_columns(runs), *_worker_columns(runs).items()]
@@ -189,7 +192,7 @@ def report_csv(*reports: Report) -> str:
 
 
 def case_rows(report: Report) -> list[dict[str, Value]]:
-    """Return a dict for each case: values by name of the CSV column; None for a missing figure."""
+    """Return a dict for each case: the values by name of the CSV column; None for a missing figure."""
     columns = {name: value for name, value in _trial_columns(report.runs) if name not in _OF_ONE_TRIAL}
     columns |= _columns_of(lambda row: row.run, _OF_CASE)
     rows = [
@@ -200,17 +203,17 @@ def case_rows(report: Report) -> list[dict[str, Value]]:
 
 
 def _json_value(value: object) -> Value:
-    """Return a value in JSON's types: text as one line; None for NaN and infinity."""
+    """Return a value that JSON can hold: a text in one line, a number, or None for NaN and infinity."""
     if isinstance(value, float):
         return finite(value)
     return value if value is None or isinstance(value, int) else clean(str(value))
 
 
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
-    """Return the columns of cases and trials, as pairs of a name and a function.
+    """Return the columns of cases and trials, as pairs (name, function).
 
-    Not a dict, because names may occur twice: for a transaction called "sync_append", the user's columns have
-    names of REPORT.
+    A dict would not do, because a name may occur twice: the columns of a user's transaction called
+    "sync_append" have names that REPORT also has.
     """
     trials = [trial for run in runs for trial in run.trials]
     by_table: dict[str, list[Run]] = {}
@@ -250,7 +253,7 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
 
 
 def _worker_columns(runs: Sequence[Run]) -> _Columns:
-    """Return the columns of workers, with a column for each kind of operation."""
+    """Return the columns of workers, with the number of operations of each kind."""
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
     kinds = _all_keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
@@ -258,7 +261,7 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return columns that read the object which `part` selects from a row; None without an object."""
+    """Return `columns` as functions of a row. `part` selects their object, or None for an empty field."""
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)
@@ -279,7 +282,7 @@ def _operations(kind: str) -> Getter[WorkerResult]:
 
 
 def _all_keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    """Return the keys of all mappings, each once: first those in _KINDS, then the others, sorted."""
+    """Return the distinct keys of all mappings: first those in _KINDS, then the others, sorted."""
     keys = set(chain.from_iterable(mappings))
     return [*(kind for kind in _KINDS if kind in keys), *sorted(keys.difference(_KINDS))]
 
@@ -293,7 +296,7 @@ def _sqlite_version(row: _Row) -> str | None:
 
 
 def _csv_value(value: Value) -> Value:
-    """Return a value for the file: text as one line that no spreadsheet runs as a formula."""
+    """Return a value for the file: a number, or a text in one line that no spreadsheet runs as a formula."""
     if not isinstance(value, str):
         return value
     text = clean(value)

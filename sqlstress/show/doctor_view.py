@@ -27,7 +27,7 @@ _UNFIT = {
     "no-shared-memory": "processes cannot share memory",
     "shared-file-system": "the folder is on a shared file system",
 }
-"""Reasons why this folder is not fit for measurements, as clauses, by code of the warning."""
+"""Reason why this system or folder is unfit for measurements, as a clause, by code of the warning."""
 _IN_SHORT = {
     "sqlite-wal-reset-bug": "SQLite has the WAL-reset bug",
     "fullfsync-without-effect": "fullfsync has no effect here",
@@ -36,7 +36,7 @@ _IN_SHORT = {
     "no-journal-on-disk": "no journal is on disk",
     "cpu-quota": "a CPU quota stops processes",
 }
-"""Problems that measurements must allow for, as clauses, by code of the warning."""
+"""Problem that limits measurements, as a clause, by code of the warning."""
 
 
 def doctor_text(
@@ -46,10 +46,10 @@ def doctor_text(
     free_bytes: int | None = None,
     shared_memory_folder: str = "",
 ) -> str:
-    """Return a text on the environment: verdict, properties, then warnings, serious ones first.
+    """Return a text on the environment: a verdict, the properties, and the warnings (serious ones first).
 
-    `loop` is native or python. `others` has a line for each driver that the examined case does not use. An
-    unknown value is None or "".
+    `loop` is the kind of loop that drives a load: "native" or "python". `others` has a line for each driver
+    that the examined case does not use. `free_bytes` is None, and `shared_memory_folder` "", if unknown.
     """
     lines = [*_wrapped(_verdict(environment.warnings)), ""]
     for label, text in _surroundings(environment, loop, free_bytes, shared_memory_folder):
@@ -81,13 +81,13 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text. Label "" continues the last entry; label None marks a complete line."""
+"""Label and text. The label "" continues the entry above. The label None marks a complete line."""
 
 
 def _surroundings(
     environment: Environment, loop: str, free_bytes: int | None, shared_memory_folder: str
 ) -> Iterator[Entry]:
-    """Yield an entry for each property of the environment. `loop` is native or python."""
+    """Yield an entry for each property of the environment. `loop` is "native" or "python"."""
     host, file_system = environment.host, environment.file_system
     cores = "cores unknown" if host.cores is None else f"{host.cores} core{'s' * (host.cores != 1)}"
     limit = f", {quota(host)}" if host.is_limited else ""
@@ -125,13 +125,13 @@ def _surroundings(
 
 
 def _sync_line(kind: str, *percentiles_ns: int) -> str:
-    """Return the line on the cost of a sync. `kind` is append or overwrite; p50 and p99 are in ns."""
+    """Return the line on the cost of a sync: p50 and p99, given in ns. `kind` is append or overwrite."""
     p50, p99 = (format_ms(ns) if ns >= 1000 else "< 0.001" for ns in percentiles_ns)
     return f"{'':{LABEL}} {kind:<9}  p50 {p50:>7} ms   p99 {p99:>7} ms"
 
 
 def _entry(label: str | None, text: str) -> list[str]:
-    """Return the lines of an entry, indented after the first; [] for an empty text."""
+    """Return the lines of an entry; [] for an empty text. All lines but the first are indented."""
     return [text] if label is None else _wrapped(brief(text), f"{label:<{LABEL}} ")
 
 

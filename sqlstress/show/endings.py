@@ -1,4 +1,4 @@
-"""Problems at the end of a measurement: the exit code, and a line for standard error."""
+"""Problems at the end of a measurement, each with an exit code and a line for standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sqlstress.statistics.sequential import FAIL, INCONCLUSIVE
 from sqlstress.statistics.units import plural
 
 FINE, BAD, UNSURE, FAILURE = 0, 1, 3, 4
-"""Exit codes: no problem; wrong data or a regression; no answer; a case could not be measured."""
+"""Exit codes: no problem; wrong data or a regression; no clear answer; a case could not be measured."""
 
 
 class Ending(NamedTuple):
@@ -25,16 +25,16 @@ class Ending(NamedTuple):
 
     code: int
     text: str = ""
-    """Line for standard error; empty if the printed report states the problem."""
+    """Line for standard error; empty if the report itself states the problem."""
     reason: str = ""
-    """Line for standard error if the report is not printed; empty if `text` is enough."""
+    """Line for standard error if `text` is empty and the report is not printed."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
     """Return the problems of a measurement, the most severe first.
 
-    `saved` are names of files with the report. With `strict`, a study (such as a search) without an answer is
-    a problem.
+    `saved` has the names of files that contain the report. With `strict`, a study (such as a search) without
+    an answer is a problem.
     """
     if report.results:
         problems = _result_endings(report, strict, saved)
@@ -53,7 +53,7 @@ def exit_code(found: Sequence[Ending]) -> int:
 
 
 def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") -> Ending:
-    """Return the problem that the user stopped a measurement after, for example, "3 of 8 cases"."""
+    """Return the problem that the user stopped a measurement. `after` is for example "3 of 8 cases"."""
     kept = f"; {what} is in {', '.join(saved)}" if saved else ""
     return Ending(Interrupted.exit_code, f"Stopped after {after}{kept}.")
 
@@ -61,7 +61,7 @@ def _stopped(after: str, saved: Sequence[str], what: str = "what was measured") 
 def _case_endings(report: Report, saved: Sequence[str]) -> Iterator[Ending]:
     if report.interrupted:
         so_far = f"{len(report.runs)} of {report.planned} cases"
-        if len(report.runs) >= report.planned:  # all cases have started, so count the trials
+        if len(report.runs) >= report.planned:  # all cases were started, so count trials
             requested = sum(run.case.repeat for run in report.runs)
             so_far = f"{_trials(report)} of {plural(requested, 'trial')}"
         yield _stopped(so_far, saved)
@@ -109,7 +109,7 @@ def failures_sentence(run: Run) -> str:
 
 
 def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield the most severe problem of an A/B test, from which the others follow."""
+    """Yield only the most severe problem of an A/B test, because other problems follow from it."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
         yield _stopped(f"{_trials(report)} slices", saved)

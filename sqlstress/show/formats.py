@@ -1,4 +1,4 @@
-"""Formats of reports: functions that return a text, imported at the first call."""
+"""Formats of reports: functions that return a report as text. Their modules are imported when needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCUMENTS = ("json", "txt", "md", "html", "xml")
 
 
 def _lazy(module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module of `show`, imported at the first call."""
+    """Return a function that calls the function `name` of a module, imported at the first call."""
 
     def render(*shown: Any) -> str:
         return str(getattr(import_module(f"sqlstress.show.{module}"), name)(*shown))
@@ -27,7 +27,10 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a function that calls `name` of a module; it raises UsageError for reports without cases."""
+    """Return a function like `_lazy` that raises UsageError for reports without cases.
+
+    `form` is the name of the format in the error.
+    """
 
     def render(*reports: Report) -> str:
         from sqlstress.analysis.study_parts import first_study_label
@@ -66,20 +69,17 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
     "txt": _lazy("text", "check_text"),
     "md": _lazy("markdown", "check_markdown"),
 }
-"""Functions for `--output` of `check`, by suffix of the file.
-
-Arguments: the result, "tps" or "p99", the allowed drop as a share.
-"""
+"""Functions (result, "tps" or "p99", allowed drop as a share) for `--output` of `check`, by suffix."""
 
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Functions from several reports with their names to a text, by format."""
+"""Functions for `--output` with several named reports, by suffix of the file."""
 
 SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))
 }
-"""Second output file of some formats: the ending of its name, and the function for its text."""
+"""Second output file of some formats: the addition to its name, and the function for its text."""
 
 SINGLE_REPORT_FORMATS = frozenset({"json"})
 """Formats that can hold only one report."""

@@ -1,7 +1,7 @@
 """A report in GitHub Actions: the summary of a step, and annotations (errors and warnings).
 
-An annotation is a workflow command, a line `::error title=TITLE::TEXT` on standard output. Source of the
-escapes: actions/toolkit, packages/core/src/command.ts.
+An annotation is a workflow command: a line `::error title=TITLE::TEXT` on standard output. Source of the
+rules for escapes: actions/toolkit, packages/core/src/command.ts.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _PROPERTY = {**_TEXT, **str.maketrans({":": "%3A", ",": "%2C"})}
 
 
 def workflow_commands(*reports: Report) -> tuple[str, ...]:
-    """Return annotations for the problems of reports: at most MOST errors, then MOST warnings."""
+    """Return annotations for the problems of reports: at most MOST errors, then at most MOST warnings."""
     errors = list(chain.from_iterable(map(_errors, reports)))
     warnings = list(dict.fromkeys(chain.from_iterable(map(_warnings, reports))))
     return (*_commands("error", errors), *_commands("warning", warnings))
 
 
 def check_commands(checked: BaselineCheck, metric: str, max_drop: float) -> tuple[str, ...]:
-    """Return annotations for a check against a baseline. `max_drop` is the allowed share."""
+    """Return annotations for a check against a baseline. `max_drop` is the allowed drop, as a share."""
     sentence = check_verdict(checked, metric, max_drop)
     errors, warnings = list[tuple[str, str]](), list[tuple[str, str]]()
     if checked.verdict == FAIL:
@@ -112,7 +112,7 @@ def _warnings(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _commands(kind: str, annotations: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield annotations of a `kind`, error or warning, for at most MOST pairs (title, text)."""
+    """Yield annotations for the first MOST pairs (title, text). `kind` is "error" or "warning"."""
     if len(annotations) > MOST:
         annotations = [
             *annotations[: MOST - 1],

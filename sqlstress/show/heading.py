@@ -1,4 +1,7 @@
-"""Description of a measurement in a few sentences: host, load, library, durability, warnings."""
+"""Description of a measurement in a few sentences: host, load, library, durability, warnings.
+
+A run is all trials of a case. A group is the runs in one table.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def origin(report: Report) -> str:
 
 
 def short_origin(report: Report) -> str:
-    """Return the line of `origin` without the processor architecture and the Python version."""
+    """Return the line that `origin` returns, without processor architecture and Python version."""
     host = replace(report.environment.host, machine="", python="")
     return origin(replace(report, environment=replace(report.environment, host=host)))
 
@@ -56,7 +59,7 @@ def describe(what: str, group: Group, report: Report) -> str:
 
 
 def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]:
-    """Return two sentences: `what` (the work) with unusual settings, and the usual settings or ""."""
+    """Return two sentences: `what` (the work) with unusual settings; usual settings, or "" without any."""
     conditions = list(_conditions(group, report))
     host = report.environment.host
     usual_texts = [text for text, usual in conditions if usual]
@@ -66,7 +69,7 @@ def describe_briefly(what: str, group: Group, report: Report) -> tuple[str, str]
 
 
 def durability(group: Group, environment: Environment) -> tuple[str, ...]:
-    """Return sentences on the durability of commits, one for each combination of settings."""
+    """Return sentences on the durability of commits, one for each combination of settings in the group."""
     if stores_nothing(group.case.driver):
         return ("The dry driver stores nothing: these figures are the upper limit of the harness.",)
     if not experiment_of(group.case).opens_database:
@@ -77,7 +80,7 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, with the target if there are several."""
+    """Return a sentence on the durability of a trial's commits, with the name of a compared target."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -92,7 +95,7 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings to show before the figures, without those that `findings` repeat."""
+    """Return the warnings to show above the figures, except warnings of runs that `findings` repeat."""
     repeated = {finding.code for finding in findings}
     # A warning on a WAL bug does not apply if no trial used a WAL, according to the settings that were read
     # back.
@@ -107,7 +110,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     ]
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # If a CPU quota stopped processes, a later warning (from `disturbances`) has more details.
+        # If a CPU quota stopped processes, the warning that `disturbances` yields has more details.
         is_repeated = warning.code == "cpu-quota" and group.met_quota
         if warning.serious and not (of_library and elsewhere) and not is_repeated:
             remark = " This is sqlstress's own SQLite; your program may use another."
@@ -124,7 +127,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return observed SQLite libraries other than the driver's; empty unless in every trial."""
+    """Return the other SQLite library (not the driver's) observed in each trial; [] unless in every trial."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -134,7 +137,7 @@ def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
 
 
 def _to_minute(created: str) -> str:
-    """Return an ISO 8601 time to the minute, with time zone; other texts unchanged."""
+    """Return an ISO 8601 time to the minute, with time zone. Return other texts unchanged."""
     try:
         return datetime.fromisoformat(created).strftime("%Y-%m-%d %H:%M %Z").strip()
     except ValueError:
@@ -142,7 +145,7 @@ def _to_minute(created: str) -> str:
 
 
 def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
-    """Yield each setting that the table's cases share, and whether it is usual (left out if brief)."""
+    """Yield each setting that the table's cases share, and whether it is usual (omitted in brief texts)."""
     yield from ((text, False) for text in _window_conditions(group))
     case = group.case
     if (
@@ -163,7 +166,7 @@ def _conditions(group: Group, report: Report) -> Iterator[tuple[str, bool]]:
 
 
 def _window_conditions(group: Group) -> Iterator[str]:
-    """Yield texts on the window's length, the arrivals of operations, and the number of trials."""
+    """Yield texts on the length of the window (measured time), on arrivals, and on the number of trials."""
     case = group.case
     if experiment_of(case).windowed:
         yield amount(case)
@@ -171,14 +174,14 @@ def _window_conditions(group: Group) -> Iterator[str]:
         limit_s = case.arrivals.latency_limit_s
         skipped = "" if limit_s is None else f", skipped when {format_duration(limit_s)} late"
         yield f"open loop, {case.arrivals.spacing} arrivals{skipped}"
-    # After an interruption, there are fewer passes than requested, and cases can differ by one pass.
+    # After an interruption there are fewer trials than requested, and their numbers can differ by one.
     passes = {min(case.repeat, len(run.trials)) for run in group.runs if run.trials and not run.error}
     if passes and max(passes) > 1:
         yield f"median of {' to '.join(map(format_count, sorted({min(passes), max(passes)})))} passes"
 
 
 def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
-    """Yield a clause on waits for a locked database (by target), and whether they are usual."""
+    """Yield a clause on the limit of lock waits, for each compared target, and whether it is the default."""
     usual = busy_policy(Case())
     for prefix, runs in [(f"{side.name}: ", side.runs) for side in sides_of(group)] or [("", group.runs)]:
         policies = [busy_policy(run.case) for run in runs if takes(run.case.driver, "busy-timeout")]
@@ -188,7 +191,7 @@ def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _setting_conditions(group: Group) -> Iterator[str]:
-    """Yield one text with the optional settings that all cases share; nothing without any."""
+    """Yield one text with the shared settings in _OPTIONAL, and the pragmas; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -197,7 +200,7 @@ def _setting_conditions(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield the drivers and their libraries, for each variant of an A/B test if they differ."""
+    """Yield the drivers with their libraries; for each variant of an A/B test if the variants differ."""
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(
@@ -212,9 +215,9 @@ def _all_libraries(group: Group, report: Report) -> Iterator[str]:
 
 
 def _libraries(all_runs: Sequence[Run], builds: Sequence[SqliteBuild]) -> Iterator[str]:
-    """Yield the drivers of some runs with their libraries.
+    """Yield the drivers of these runs with their libraries: "driver sqlite3, SQLite 3.45.1".
 
-    If the user's programs open the database, yield only servers.
+    If the user's programs open the database, yield only servers, because the programs' libraries are unknown.
     """
     connects = {run.case: experiment_of(run.case).opens_database for run in all_runs}
     for name in dict.fromkeys(run.case.driver for run in all_runs if connects[run.case] or run.case.server):

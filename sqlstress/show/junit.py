@@ -24,14 +24,14 @@ from sqlstress.statistics.sequential import FAIL, PASS
 from sqlstress.statistics.units import finite, rounded
 
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""Attribute of a suite that counts an outcome, by XML element of the outcome."""
+"""Name of the attribute that counts an outcome in a suite, by name of the outcome's XML element."""
 
 
 def report_junit(*reports: Report) -> str:
     """Return reports as JUnit XML, with a suite for each report.
 
     Wrong data and too many failed operations are failures. Cases that could not be measured are errors. Cases
-    that were not measured, or that have no answer, are skipped.
+    that were not measured, or whose data could not be verified, are skipped.
     """
     suites = ElementTree.Element("testsuites", name="sqlstress")
     suites.extend([_suite(report) for report in reports])
@@ -66,7 +66,7 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _tests(report: Report) -> Iterator[ElementTree.Element]:
-    """Yield the tests of a report: its cases, its studies, and the cases that were not measured."""
+    """Yield the tests of a report: one for each case and study, and one for cases that were left out."""
     for run, name in zip(report.runs, case_names(report), strict=True):
         yield _case(run, name)
     if report.ab:
@@ -98,7 +98,7 @@ def _tests(report: Report) -> Iterator[ElementTree.Element]:
 
 
 def _test(name: str, suite: str, seconds: float | None = None) -> ElementTree.Element:
-    """Return a test that passed. `suite` ends the class name; `seconds` is the duration."""
+    """Return a passed test, with the class name "sqlstress.SUITE". `seconds` is its duration."""
     classname = f"sqlstress.{suite}" if suite else "sqlstress"
     time = "0" if seconds is None else f"{finite(seconds) or 0.0:.3f}"
     return ElementTree.Element("testcase", name=name, classname=classname, time=time)
@@ -129,14 +129,14 @@ def _case(run: Run, name: str) -> ElementTree.Element:
 
 
 def _set_outcome(test: ElementTree.Element, kind: str, code: str, text: str) -> None:
-    """Record a test's outcome: failure, error or skipped. `code` is the type of problem."""
+    """Record a test's outcome `kind`: failure, error or skipped. `code` is the type of problem."""
     message = brief(text)
     outcome = ElementTree.SubElement(test, kind, message=message, type=code)
     outcome.text = message
 
 
 def _set_counts(suites: ElementTree.Element) -> None:
-    """Set the number of tests, the numbers by outcome, and the total time, as attributes."""
+    """Set the attributes of one or all suites: number of tests, number of each outcome, total time."""
     tests = list(suites.iter("testcase"))
     suites.set("tests", str(len(tests)))
     for kind, attribute in _OUTCOMES.items():

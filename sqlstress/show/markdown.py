@@ -1,7 +1,7 @@
 """A report as Markdown, for an issue, a wiki or the summary of a job on GitHub.
 
-Tables have all columns, unlike on a terminal. Texts of the report are escaped, so that they cannot add
-markup.
+Tables have all columns, while a terminal shows those that fit. Texts of the report are escaped, so that they
+cannot add markup.
 """
 
 from __future__ import annotations

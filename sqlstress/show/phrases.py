@@ -29,9 +29,9 @@ TEXTS: Mapping[str, str] = {
     "transaction": "transfer", "table": "account",
     "statement": "SELECT balance FROM account WHERE id = 5", "at": "bank.py:27",
 }  # fmt: skip
-"""Sample values of sentences' text arguments, by name. The default is the name in capitals."""
+"""Sample values of text arguments, by name of the argument. The default is the name in capitals."""
 NUMBERS: Mapping[type, Any] = {int: 12, float: 2.1, bool: True, Ratio: Ratio(3.1, 2.9, 3.4, 5)}
-"""Sample values of sentences' other arguments, by type."""
+"""Sample values of other arguments, by type."""
 CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("suspicion", "kind"): (
         "read-outside", "copy-of-read-outside", "guarded-by-stale-read", "maybe-guarded-by-stale-read",
@@ -45,11 +45,11 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ("long-write", "activity"): ("waits", "computes"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
-"""Values of arguments that select the wording, by (code of the sentence, name)."""
+"""Values of arguments that select the wording, by (code of the sentence, name of the argument)."""
 
 
 def sentences() -> dict[str, Sentence]:
-    """Return all sentence functions by code: shared functions, then those of each experiment."""
+    """Return all sentence functions by code: those that experiments share, then those of each experiment."""
     packages = dict.fromkeys(target.rpartition(".")[0] for target in EXPERIMENTS.values())
     names = [f"{package}.sentences" for package in packages if find_spec(f"{package}.sentences")]
     return {
@@ -70,7 +70,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample arguments of a sentence function: all, then variants with one omitted or changed."""
+    """Yield sample arguments of a sentence function: all, then variants that omit or change one of them."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -83,7 +83,7 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return an invented value for a parameter with this name and type."""
+    """Return a sample value for a parameter with this name and type (`kind`)."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:

@@ -1,10 +1,10 @@
 """Plots as plain data, which the script chart.js of the HTML page draws.
 
-Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines, markers,
-steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the types
-linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each line) and
-`whole` (ticks at whole numbers). Colours are names of the page's style, such as "--c1". A trace is a line, a
-set of marks or a set of bars. The views of a plot are alternatives, among which the user chooses.
+A trace is a line, a set of marks or a set of bars. The views of a plot are alternatives, among which the user
+chooses. Attributes have the names that plotly.js uses. Supported are traces of the types scatter (lines,
+markers, steps, error bars, an area below the line) and bar (grouped, stacked, horizontal), and axes of the
+types linear, log, category and multicategory. Two names are our own: `multiples` (a small frame for each
+line) and `whole` (ticks at whole numbers). Colours are names of the page's style, such as "--c1".
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ Plain = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One of the views of a plot, among which the user chooses."""
+    """View of a plot. The user chooses among the views."""
 
     label: str
     """Label of the view in the list of choices."""
     data: list[Plain]
     """Traces: lines, marks or bars."""
     layout: Plain
-    """Axes, and other attributes that differ from the page's defaults."""
+    """Axes, and other attributes that are not the page's defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,16 @@ class Plot:
     first: int = 0
     """Index of the view that is shown first."""
     wide: bool = False
-    """Whether the plot takes the whole width of the page, even without a view in several frames."""
+    """Whether the plot takes the whole width of the page, even if no view has several frames."""
 
     @property
     def is_wide(self) -> bool:
-        """Whether the plot takes the whole width of the page."""
+        """Whether the plot takes the whole width of the page: if `wide`, or a view has several frames."""
         return self.wide or any("multiples" in view.layout for view in self.views)
 
 
 def colour(place: int) -> str:
-    """Return the name of the colour of item number `place`, from 0."""
+    """Return the name of the colour of an item, such as "--c1". `place` is its index among the items."""
     return f"--c{place % COLOURS + 1}"
 
 
@@ -79,7 +79,7 @@ def name(words: str) -> str:
 
 
 def level(value: float, shade: str) -> Plain:
-    """Return a dotted horizontal line across the whole plot, at `value` of the y axis."""
+    """Return a dotted line across the whole plot, at `value` of the y axis, in the colour `shade`."""
     return {
         "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value,
         "line": {"color": shade, "width": 1, "dash": "dot"},
@@ -87,7 +87,7 @@ def level(value: float, shade: str) -> Plain:
 
 
 def small_multiples(data: Sequence[Plain]) -> Plain:
-    """Return the attribute that draws each line in its own frame; {} if the lines fit one frame."""
+    """Return the attribute that draws each line in its own frame; {} if there are few lines."""
     named = {trace.get("legendgroup", trace["name"]) for trace in data}
     return {"multiples": True} if len(named) > MAX_LINES else {}
 
@@ -103,7 +103,7 @@ def axis(title: str, **more: Any) -> Plain:
 
 
 def counts_axis(counts: Iterable[int]) -> Plain:
-    """Return an axis for numbers of processes. A few different numbers have a tick each."""
+    """Return an axis for numbers of processes. If there are few different numbers, each has a tick."""
     distinct = sorted(set(counts))
     ticks: Plain = {"tickvals": distinct} if len(distinct) <= 12 else {}
     return axis("processes", whole=True, **ticks)
@@ -117,9 +117,9 @@ def scale(values: Sequence[float]) -> Plain:
 def line(
     label: str, x: Sequence[Any], y: Sequence[Any], place: int, hover: str, dash: str = "solid", **more: Any
 ) -> Plain:
-    """Return a line with marks. `hover` is a template of texts, `place` the index of the colour.
+    """Return a line with marks. `hover` is a template of the texts at the marks.
 
-    If `more` has attributes of the stroke, the line has no marks.
+    `place` is the index of the colour. A line with attributes of the stroke (`more`) has no marks.
     """
     return {
         "type": "scatter",
@@ -136,7 +136,7 @@ def line(
 def marks(
     label: str, x: Sequence[Any], y: Sequence[float], hover: str, text: Sequence[str] = (), **marker: Any
 ) -> Plain:
-    """Return marks without a line. The template `hover` can include the `text` of a mark."""
+    """Return marks without a line. `hover` is a template of their texts, and can include `text`."""
     hover_texts = {"text": list(text)} if text else {}
     return {
         "type": "scatter",
@@ -166,9 +166,9 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of rates as bars, with views of absolute and of relative rates.
 
-    A relative rate is divided by the report's rate of the first case that all reports have. `names` has a
-    label for each report. `bar` returns the title of a case's view and the key of its bar. `bar_name` returns
-    the name of the bar.
+    A relative rate is a report's rate divided by its rate of the first case that all reports have. `names`
+    has a label for each report. `bar` returns (title of the view, key of the bar) for a case, and `bar_name`
+    the name of the case's bar.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -193,7 +193,7 @@ def bar_plots(
 
 
 def _relative_rate(compared: ComparedTable, base: int) -> Figure:
-    """Return a function: a report's rate of a case / the report's rate of case `base`."""
+    """Return a function: a report's rate in a row / its rate in the row `base`."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -205,7 +205,7 @@ def _relative_rate(compared: ComparedTable, base: int) -> Figure:
 def _bars_view(
     names: Sequence[str], label: str, cases: Sequence[str], rows: Sequence[int], figure: Figure
 ) -> View:
-    """Return a view with horizontal bars (room for long names), the first case at the top."""
+    """Return a view with horizontal bars, which have room for long names. The first case is at the top."""
     data: list[Plain] = [
         {
             "type": "bar",
@@ -239,7 +239,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
-    """Yield a plot of throughput by number of processes: absolute, and relative to one process."""
+    """Yield a plot of TPS by number of processes, with views of absolute TPS and relative to one process."""
     figures = {"TPS": compared.rate, "TPS relative to 1 process": compared.shape}
     views = [
         view
@@ -253,7 +253,7 @@ def line_plots(compared: ComparedTable, names: Sequence[str]) -> Iterator[Plot]:
 
 
 def _lines_view(compared: ComparedTable, names: Sequence[str], label: str, figure: Figure) -> View:
-    """Return a view of a figure by processes: a line for each report and number of buckets."""
+    """Return a view of a figure by number of processes: a line for each report and number of buckets."""
     data = []
     for column, part in enumerate(compared.table.parts):
         cases = [run.case for run in part.runs if run]
@@ -291,9 +291,9 @@ def latency_lines(
     hover: str,
     dash: str = "solid",
 ) -> list[Plain]:
-    """Return a list with the line of a latency percentile, in ms, over the x values in `measured`.
+    """Return a list with one line: a latency percentile, in ms, over the x values in `measured`.
 
-    Empty without latencies. `number` is the index of the colour.
+    The list is empty without latencies. `number` is the index of the colour.
     """
     points = [
         (x, ns / NS_PER_MS)
@@ -306,7 +306,7 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of dropped low bits of a histogram index. That leaves eight steps per power of two."""
+"""Number of low bits of a histogram index that an outline ignores, for eight steps per doubling."""
 _BUCKETS = 0x7F80
 """Index of the first histogram bucket above all finite 32-bit floats."""
 
@@ -314,7 +314,7 @@ _BUCKETS = 0x7F80
 def distributions(
     title: str, cases: Iterable[tuple[Case, Iterable[tuple[str, Latency | None]]]]
 ) -> Iterator[Plot]:
-    """Yield a plot with a histogram of latencies for each case; nothing without latencies."""
+    """Yield one plot of latency histograms, with a view for each case; nothing without latencies."""
     axes = {
         "xaxis": axis("ms", type="log"),
         "yaxis": axis("% of operations", rangemode="tozero"),
@@ -358,6 +358,6 @@ def _outline(kind: str, latency: Latency, number: int) -> Plain | None:
 
 @cache
 def _middle_ms(step: int) -> float:
-    """Return the middle of a step of an outline, in ms."""
+    """Return the middle of step number `step` of an outline, in ms."""
     low, high = (bin_floor(index << _COARSER) for index in (step, step + 1))
     return (low + high) / 2 / NS_PER_MS

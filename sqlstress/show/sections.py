@@ -1,4 +1,4 @@
-"""Sections of a report or comparison, as blocks (paragraphs, tables) that each format draws."""
+"""Sections of a report or comparison, as blocks (paragraphs, tables and so on) that each format draws."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Functions that make pages in a format, such as Markdown, from blocks."""
+    """Functions that make pages in a format, such as Markdown, out of blocks."""
 
     drawn: Callable[[Block], str]
-    """Function that returns a block as text; "" if the format leaves the block out."""
+    """Function that returns a block as text, or "" to leave the block out."""
     closing: Callable[[Sequence[Block]], str] = lambda _: ""
-    """Function that returns the last text of a page, such as a hint at omitted blocks."""
+    """Function that returns the last text of a page, such as a hint at the blocks that were left out."""
 
     def report(self, *reports: Report) -> str:
         """Return reports as text: each with its conditions, tables and findings."""
@@ -59,7 +59,7 @@ class Pages:
         return self._page(comparison_blocks(comparison))
 
     def check(self, checked: BaselineCheck, metric: str, max_drop: float) -> str:
-        """Return a check against a baseline as text. `metric`: "tps" or "p99"; `max_drop`: a share."""
+        """Return a check against a baseline as text. `metric` is "tps" or "p99", `max_drop` a share."""
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
@@ -96,9 +96,9 @@ def report_sections(report: Report) -> Iterator[Section]:
 
 
 def _group_blocks(group: Group, report: Report, warned: set[str]) -> Iterator[Block]:
-    """Yield the blocks on a table of runs.
+    """Yield the blocks on a group (the runs in one table).
 
-    Warnings in `warned` are left out. The shown warnings are added to `warned`.
+    Warnings in `warned` are left out. Other warnings are shown, and added to `warned`.
     """
     shown = presenter_of(group.case)
     environment, findings = report.environment, advise_group(group)
@@ -118,13 +118,13 @@ LONGEST = 120
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
 """Pattern of the end of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Pattern of positions at which a sentence can be cut, outside of brackets."""
+"""Pattern whose first group is a position, outside of brackets, at which a sentence can be cut."""
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the headline of a report: the first sentence on wrong data, if any.
+    """Return the headline of a report: the first sentence on wrong data, if there is wrong data.
 
-    Else the first sentence of the verdict, the findings or the description, in this order.
+    Else the first sentence of the verdict; without a verdict, of the findings, or else of the description.
     """
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]
@@ -134,13 +134,13 @@ def headline(sections: Iterable[Section]) -> str:
 
 
 def comparison_headline(comparison: Comparison) -> str:
-    """Return the headline of a comparison: the first sentence of its findings, or of its heading."""
+    """Return the headline of a comparison: the first sentence of its findings, or else of its heading."""
     findings = [text for table in comparison_tables(comparison) for text in table.findings.texts]
     return title_of(next(chain(findings, _paragraph_texts(comparison_heading(comparison)))))
 
 
 def _paragraph_texts(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the texts of all paragraphs, then "Nothing was measured." (so there is always a text)."""
+    """Yield the texts of all paragraphs, then "Nothing was measured.", so that there is always a text."""
     for block in blocks:
         match block:
             case Lines():
@@ -151,7 +151,7 @@ def _paragraph_texts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def title_of(text: str) -> str:
-    """Return the first sentence of a text. Above LONGEST characters, it is cut after a clause."""
+    """Return the first sentence of a text. If it exceeds LONGEST characters, cut it after a clause."""
     sentence = _SENTENCE.split(clean(text), maxsplit=1)[0].rstrip(".")
     if len(sentence) <= LONGEST:
         return sentence

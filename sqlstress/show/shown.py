@@ -1,8 +1,9 @@
 """Base classes of presenters: objects that show the results of an experiment.
 
-A group is the runs of a table; it may be split into parts, each with one value of an option. A topic is a
-function that yields the findings on one subject for a group. A study is an experiment that decides itself
-what to measure, such as a crash test. A spec is the options that only one experiment has.
+A run is all trials of a case. A group is the runs in one table; it may be split into parts, each with one
+value of an option. A topic is a function that yields the findings on one subject for a group. A study is an
+experiment that decides itself what to measure, such as a crash test. A spec is the options that only one
+experiment has.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ LOCKED = "the database was locked"
 LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
 SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
-"""Functions that yield findings for a whole table, not for each value of an option."""
+"""Functions that yield findings for a whole group. Other topics yield findings for each of its parts."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
-    """Yield the findings of a topic for each value of the option that the table compares.
+    """Yield the findings of a topic for each part of a group (each value of the compared option).
 
-    A finding is labelled with the values that it applies to, unless it applies to all.
+    A finding gets a label with the values to which it applies, unless it applies to all values.
     """
     values_by_finding: dict[Finding, list[str]] = {}
     for part in group.parts or (group,):
@@ -87,13 +88,13 @@ class Presenter:
     """Object that shows the results of an experiment. Subclasses override the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield findings on a group, in order, except for wrong and missing data."""
+    """Functions that yield the findings on a group, in order, except those on wrong or missing data."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
-    """Figures that comparisons of reports show by default."""
+    """Groups of figures that a comparison of reports shows by default."""
     proves: ClassVar[str] = NOTHING_LOST
     """Fact that the checks of the data prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports that fit next to the first report, in a comparison of 80 columns."""
+    """Number of reports that fit next to the first report in a table of 80 characters."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -110,11 +111,11 @@ class Presenter:
         )
 
     def is_doubtful(self, run: Run) -> bool:
-        """Return whether the user's code is suspicious, which is a problem even if the data is right."""
+        """Return whether the user's code looks wrong, which is a problem even if the data is right."""
         return False
 
     def activity(self, group: Group) -> str:
-        """Return a text on the work of the worker processes, as the beginning of a sentence."""
+        """Return a text on the work of the worker processes, with which a sentence begins."""
         return group.case.workload
 
     def blocks(self, group: Group) -> Iterator[Block]:
@@ -122,15 +123,15 @@ class Presenter:
         return common_blocks(group)
 
     def columns(self, group: Group) -> Sequence[Column[Row]]:
-        """Return the columns of a group's table, which the CSV file and comparisons use, too."""
+        """Return the columns of a group's table, which also appear in the CSV file and in comparisons."""
         return ()
 
     def further_columns(self, group: Group) -> Sequence[Column[Any]]:
-        """Return the columns of a group's second table, which the CSV file has, too."""
+        """Return the columns of a group's second table, which also appear in the CSV file."""
         return ()
 
     def comparison_figures(self, group: Group) -> FigureGroups:
-        """Return the figures that a comparison shows, in groups. `group` has the runs of all reports."""
+        """Return the groups of figures that a comparison shows. `group` has the runs of all reports."""
         return self.measures
 
     def findings(self, group: Group) -> Iterator[Finding]:
@@ -164,7 +165,7 @@ class Presenter:
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return, for each case, the load options in which the cases differ, as text."""
+        """Return a text for each case: its values of the load options in which the cases differ."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -172,7 +173,7 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the title of the view that shows a case in a bar plot, and the key of the case's bar."""
+        """Return (title of the view that shows a case in a bar plot, key of the case's bar in this view)."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
@@ -180,7 +181,7 @@ class Presenter:
         return experiment_of(case).work_label(case)
 
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
-        """Return the CSV columns that only this experiment has, by name."""
+        """Return the CSV columns of options that only this experiment has, by name."""
         columns: dict[str, Callable[[Run], Value]] = {}
         for run in runs:
             key = experiment_of(run.case).key or run.case.workload
@@ -195,7 +196,7 @@ def presenter_of(case: Case) -> Presenter:
 
 
 class LoadShown(Presenter):
-    """Presenter of an experiment with a load: a closed loop, or an open loop at a fixed rate."""
+    """Presenter of an experiment with a load: operations back to back, or due at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
     """Column of failed operations, for the table of cases at a fixed rate."""
@@ -216,7 +217,7 @@ class LoadShown(Presenter):
         return (TPS, RATIO), (SPREAD,), (SHAPE, *more), less
 
     def closed_loop_table(self, group: Group) -> Iterator[Block]:
-        """Yield a table of targets (such as SQLite), if there are several, and a table of cases."""
+        """Yield a table of targets (such as SQLite) if a group compares targets, and a table of cases."""
         yield from case_table.blocks(group)
         yield from self.table(group)
 
@@ -231,7 +232,7 @@ class LoadShown(Presenter):
         return iter(())
 
     def proved(self, group: Group) -> str:
-        """Return the fact that the data checks prove, as a clause of the legend."""
+        """Return the fact that the checks of the data prove, as a clause for the legend."""
         return NOTHING_LOST
 
     def rate(self, run: Run) -> float | None:
@@ -261,12 +262,12 @@ class ResultShown(Presenter, Generic[R]):
 
 
 def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
-    """Return the results of a report's studies, each with the presenter that shows it."""
+    """Return a tuple (presenter of the study, result) for each study of a report."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name. `holder_of` returns a run's options."""
+    """Return the CSV columns of options, by name. `holder_of` returns the object with a run's options."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -285,16 +286,16 @@ def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict
 
 
 def _spec_field(kind: type, name: str) -> Callable[[Run], Value]:
-    """Return a function from a run to the field `name` of its spec; None for other types."""
+    """Return a function from a run to the field `name` of its spec; None unless the spec is a `kind`."""
     return lambda run: getattr(run.case.spec, name) if isinstance(run.case.spec, kind) else None
 
 
 Tile = tuple[str, str, str]
-"""Main figure at the top of an HTML page: figure, name, status (ok, failed, unknown or "")."""
+"""Main figure at the top of an HTML page: (figure, its name, status: ok, failed, unknown or "")."""
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict. `what` is the name, `proved` the text for right data."""
+    """Return the tile of a verdict. `what` is its name, `proved` the figure for right data."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

@@ -1,8 +1,8 @@
 """Presentation of A/B tests, checks against a baseline, and searches for the highest rate.
 
-An A/B test compares the variants (arms) A and B. A pair is a window of A and the next window of B. A look is
-an interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the worse, as a share.
-A promise is a set of latency limits, and a window is a measurement at one rate.
+An A/B test compares the variants (arms) A and B. A pair is a trial of A and a trial of B. A look is an
+interim result. `metric` is "tps" or "p99", and `max_drop` is the allowed change for the worse, as a share.
+In a search, a promise is a set of latency limits, and a window is a measurement at one rate.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _study_blocks(
     report: Report,
     findings: Iterable[Finding],
 ) -> Iterator[Block]:
-    """Yield the blocks of a study: description, figures, verdict, and other findings."""
+    """Yield the blocks of an A/B test or a search: description, figures, verdict, other findings."""
     if report.runs:
         yield Lines(tuple(description))
     yield from figures
@@ -82,12 +82,12 @@ def _study_blocks(
 
 
 def _metric_cell(value: float | None, metric: str) -> str:
-    """Return a figure as a table cell: a p99 (in ns) as ms, or a TPS; a dash for None."""
+    """Return a figure as a table cell: a p99 (given in ns) in ms, or a TPS; a dash for None."""
     return (ms_cell if metric == "p99" else count_cell)(value) or MISSING
 
 
 def _change_cells(ratio: float, *ends: float | None) -> tuple[str, ...]:
-    """Return cells for a ratio and the ends of its interval, as changes: 1.05 → "+5%"."""
+    """Return cells with a ratio and the ends of its interval, as changes: 1.05 → "+5%"."""
     return signed(ratio), *(MISSING if end is None else signed(end) for end in ends)
 
 
@@ -118,7 +118,7 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 def _arm_sentences(
     report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]
 ) -> Iterator[str]:
-    """Yield sentences on the test, the variants A and B, their differences, and warnings."""
+    """Yield sentences on the test, the variants A and B, and their differences; then warnings."""
     yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
@@ -180,16 +180,16 @@ def _median_figure(run: Run, metric: str) -> float | None:
 
 
 def _estimate_cells(look: Look) -> tuple[str, ...]:
-    """Return cells for an interim result: number of pairs, change, interval of the change."""
+    """Return cells with a result: the number of pairs, the change, and the interval of the change."""
     return whole_cell(look.pairs), *_change_cells(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
 ESTIMATE_OFFSET = 0.4
-"""Distance of an estimate from its last pair on the axis of pairs, so that both are visible."""
+"""Distance of an estimate's mark from that of its last pair on the axis of pairs, to show both."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of an A/B test: the ratio B/A of each pair of windows, and interim estimates."""
+    """Yield the plot of an A/B test: the ratio B/A of each pair, and the estimate at each look."""
     if not (test := report.ab):
         return
     sign = -1 if test.metric == "p99" else 1
@@ -232,13 +232,13 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
 
 
 def _estimates_trace(looks: tuple[Look, ...]) -> Plain:
-    """Return the marks of the estimates at the looks (interim results), with their intervals."""
+    """Return the marks of the estimates at the looks, with their intervals."""
     shown_looks = [look for look in looks if finite(look.ratio) is not None]
     ends = []
     for look in shown_looks:
         if look.worst is not None and look.bound is not None:
             ends.append(sorted((look.worst, look.bound)))
-        else:  # a look of an older version, which judged the estimate instead of the bounds
+        else:  # an older version made this look, and judged the estimate instead of the bounds
             ends.append([look.low or look.ratio, look.high or look.ratio])
     return {
         "type": "scatter",
@@ -345,13 +345,13 @@ def _bound(ratio: float | None) -> str:
 
 
 _WORDS = {HOLDS: "holds", BREAKS: "does not", OPEN: "open"}
-"""Text of a table cell by verdict: whether a rate keeps the promised latencies."""
+"""Table cell for each verdict on a rate: whether the rate keeps the promise."""
 _LONGEST = 30
-"""Maximum length of the cell with reasons of broken promises, in characters."""
+"""Maximum length of the cell with reasons why the promise was broken, in characters."""
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    # Windows are longer at low rates. One length for all lets the runs share a table.
+    # Windows are longer at low rates. All runs get one length here, so that they share a table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -395,9 +395,9 @@ def _search_sentences(
 
 
 def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
-    """Yield a sentence on the number of checkpoints in a window.
+    """Yield a sentence on the number of checkpoints in a window at the rates near the answer.
 
-    A window without a checkpoint misses the operations that checkpoints delay.
+    A window without a checkpoint does not show the operations that checkpoints delay.
     """
     answer, rates = answer_of(report, search), tried_rates(report, search)
     near = [attempt for attempt in rates if answer.verdict(attempt.rate) == OPEN] or rates[:1]
@@ -413,7 +413,7 @@ def _checkpoint_sentences(report: Report, search: LimitSearch) -> Iterator[str]:
 
 
 def _min_checkpoints(run: Run) -> float | None:
-    """Return the minimum number of checkpoints of a file in a window of this run; None if unknown."""
+    """Return the minimum number of checkpoints of a file in a window of a run; None if unknown."""
     counts = []
     for trial in run.valid:
         commits = presenter_of(run.case).commits(trial)
@@ -425,7 +425,7 @@ def _min_checkpoints(run: Run) -> float | None:
 
 
 def _are_checkpoints_unknown(run: Run) -> bool:
-    """Return whether a run writes to a WAL, but its number of checkpoints is unknown."""
+    """Return whether a run writes to a WAL, but the number of its checkpoints is unknown."""
     experiment, trial = experiment_of(run.case), run.valid_median_trial()
     if trial is None or presenter_of(run.case).commits(trial) is not None:
         return False
@@ -451,7 +451,7 @@ def _rates_table(report: Report, search: LimitSearch) -> Table:
 
 
 def _latency_cell(attempt: TriedRate, name: str) -> str | None:
-    """Return a percentile in ms (median of the windows); None for too few operations."""
+    """Return the median of a percentile over the windows, in ms; None for too few operations."""
     ns = attempt.typical(name)
     return None if ns is None or attempt.fewest < min_operations([name]) else ms_cell(ns)
 
@@ -469,7 +469,7 @@ def _window_faults(trial: Trial, promise: Promise) -> tuple[str, ...]:
 
 
 def limit_plots(report: Report) -> Iterator[Plot]:
-    """Yield the plot of a search's windows by rate, with a view for each promised latency."""
+    """Yield the plot of a search's windows by rate, with a view for each latency limit of the promise."""
     if report.limit is None:
         return
     views = []
@@ -490,7 +490,7 @@ def limit_plots(report: Report) -> Iterator[Plot]:
 
 
 def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[Plain]:
-    """Yield marks at the latency `bound`: windows that kept the promised latencies, then others."""
+    """Yield marks by the percentile `bound`: windows that kept the promise, then windows that broke it."""
     windows = [
         (not faults_of(trial, search.promise), attempt.rate, ms)
         for attempt in tried_rates(report, search)
@@ -506,6 +506,6 @@ def _window_marks(report: Report, search: LimitSearch, bound: str) -> Iterator[P
 
 
 def _latency_ms(trial: Trial, bound: str) -> float | None:
-    """Return a percentile or "max" of a window's latencies, in ms; None without latencies."""
+    """Return the percentile (or "max") `bound` of a window's latencies, in ms; None without latencies."""
     latency_ns = finite(latency_at(trial.arrived.all_kinds if trial.arrived else None, bound))
     return latency_ns / NS_PER_MS if latency_ns else None

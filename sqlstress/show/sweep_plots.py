@@ -1,8 +1,8 @@
 """Plots of throughput and latency for cases with different numbers of processes and files.
 
-A layout is a number of files (buckets). A group (runs of a table) may be split into parts by the values of
-one option, `group.setting`. If so, each value has a line over the numbers of processes, or a bar if this
-number is constant. The views of a plot are alternatives, among which the user chooses.
+A run is all trials of a case, and a layout is a number of files (buckets). A group (runs in one table) may be
+split into parts by the values of one option, `group.setting`. If so, each value has a line over the numbers
+of processes, or a bar if this number is constant. The user chooses one of the views of a plot.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _processes_vary(group: Group) -> bool:
 
 
 def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> Iterator[Plot]:
-    """Yield one plot with a view for each value of the compared option, drawn by `draw`."""
+    """Yield one plot with the views that `draw` yields for each value of the compared option."""
     drawn = [(group.value(part.case), plot) for part in group.parts for plot in draw(part)]
     if drawn:
         views = tuple(
@@ -69,11 +69,11 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Top of the throughput axis / highest measured value. Higher ideal growth is cut off."""
+"""Top of the TPS axis, as a multiple of the highest measured TPS. Lines of ideal growth are cut there."""
 BIN_S = 0.1
-"""Length of the intervals in which workers count transactions, in seconds."""
+"""Length of the intervals in which workers count their transactions, in seconds."""
 MIN_BINS = 6
-"""Minimum number of intervals for a line over the window."""
+"""Minimum number of intervals for a line of TPS over the window (measured time)."""
 
 
 def throughput(group: Group) -> Iterator[Plot]:
@@ -136,7 +136,7 @@ def _curves_by_value(group: Group) -> Iterator[Plain]:
 
 
 def _bars_by_value(group: Group) -> Iterator[Plain]:
-    """Yield bars of TPS by value of the option: one set for each number of files and processes."""
+    """Yield bars of TPS by value of the option: a set of bars for each number of files and processes."""
     by_place: dict[tuple[int, int], list[tuple[str, Run, float]]] = {}
     for run, _ in group.measured():
         tps = finite(run.median_tps())
@@ -176,7 +176,7 @@ def _throughput_by_files(group: Group) -> Iterator[Plot]:
 def _throughput_line(
     label: str, points: Iterable[Point], runs: Iterable[Run], number: int, hover: str
 ) -> Plain:
-    """Return the line of TPS by processes for one number of files, with the trials' spread."""
+    """Return the line of TPS by processes for one number of files, with bars for the range of the trials."""
     curve = sorted((point.processes, point.tps) for point in points)
     of_count = {run.case.concurrency: run for run in runs}
     trace = line(label, [count for count, _ in curve], [tps for _, tps in curve], number, hover)
@@ -194,7 +194,7 @@ def _with_spread(trace: Plain, runs: list[Run], shade: str) -> Plain:
 
 
 def _spread_note(data: Iterable[Plain]) -> str:
-    """Return a sentence that explains the spread bars, after a space; "" without bars."""
+    """Return a space and a sentence that explains the bars of `_with_spread`; "" without bars."""
     return " Bars: from the lowest trial to the highest." if any("error_y" in trace for trace in data) else ""
 
 
@@ -221,7 +221,7 @@ def over_time(
 
 
 def _window_line(run: Run, label: str, number: int) -> Plain | None:
-    """Return the line of TPS over the time of a run's typical trial; None for too few intervals."""
+    """Return the line of TPS over the window of a run's median trial; None for too few intervals."""
     trial = run.typical()
     bins = [worker.bins for worker in trial.workers if worker.bins] if trial and not trial.error else []
     totals = [sum(column) / BIN_S for column in zip_longest(*bins, fillvalue=0)]
@@ -235,11 +235,11 @@ def _window_line(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Distance between marks of two numbers of files, on an axis of processes."""
+"""Distance between marks for different numbers of files, on an axis of processes, to show both."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each process's rate / the mean; nothing without several processes."""
+    """Yield the plot of shares: the rate of each process / the mean rate. Nothing for single processes."""
     measured = [(run, trial) for run, trial in group.measured() if trial.workers and trial.transactions > 0]
     if all(len(trial.workers) < 2 for _, trial in measured):
         return
@@ -263,7 +263,7 @@ def shares(group: Group) -> Iterator[Plot]:
 
 
 def _shares_by_value(group: Group) -> Iterator[Plot]:
-    """Yield the plot of each process's rate / the mean, by value of the compared option."""
+    """Yield the plot of shares (rate of each process / mean rate) by value of the compared option."""
     x, y, hover_texts = [], [], []
     for run, worker, share in _shares_of(group.measured()):
         if share:
@@ -294,7 +294,7 @@ def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
 
 
 Measured = list[tuple[Run, Trial]]
-"""Runs, each with its typical trial."""
+"""Runs, each with its valid trial of median TPS."""
 _MS = axis("ms", type="log")
 _COMPARED_PERCENTILES = (("p99", "solid"), ("p50", "dash"))
 """Percentiles to show for each value of an option, with the style of the line."""
@@ -341,7 +341,7 @@ def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> Vie
 
 
 def _over_processes(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of p50 and p99 by processes, with lines for each value of the option."""
+    """Return the view of p50 and p99 by number of processes, with two lines for each value of the option."""
     layout = measured[0][0].case.buckets
     data: list[Plain] = []
     for number, part in enumerate(group.parts):

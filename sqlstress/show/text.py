@@ -1,4 +1,4 @@
-"""A report as text for a terminal of 80 columns, either brief or with all details."""
+"""A report as text for a terminal of 80 characters, either brief or with all details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 80
 
 
 def draw(block: Block) -> str:
-    """Return a block as text, in lines of 80 columns."""
+    """Return a block as text, in lines of at most 80 characters if possible."""
     match block:
         case Table():
             return _fit(block)[1]
@@ -33,7 +33,7 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
-    """Return a text in lines of WIDTH characters. `bullet` begins the first line."""
+    """Return a text in lines of WIDTH characters. The first line begins with `bullet`."""
     indent = " " * len(bullet)
     return "\n".join(
         wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
@@ -41,7 +41,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits WIDTH, and its text: narrow gaps first, then fewer columns."""
+    """Return a table that fits into WIDTH, and its text. Narrow the gaps first, then drop columns."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -77,7 +77,7 @@ def draw_briefly(block: Block) -> str:
 
 
 MARKS = "±~*"
-"""Marks at figures in tables, which a legend explains by clauses such as "±: 95% interval"."""
+"""Marks at figures in tables. A legend explains them by clauses such as "±: 95% interval"."""
 
 
 def _mark_meanings(blocks: Sequence[Block]) -> str:

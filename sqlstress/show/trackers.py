@@ -29,7 +29,7 @@ _LONGEST = 200
 
 
 def case_names(report: Report) -> tuple[str, ...]:
-    """Return a unique name for each case of a report: its label and changed options.
+    """Return a unique name for each case of a report: its label, and options that are not the default.
 
     Options that only affect the precision of figures (window, trials, seed, verification) are left out.
     """
@@ -69,7 +69,7 @@ def _changed_options(case: Case) -> Iterator[str]:
 
 
 def _changed_fields(part: Any, excluded: Collection[str]) -> Iterator[str]:
-    """Yield "page-size=512" for each field that is not the default and not in `excluded`."""
+    """Yield a text such as "page-size=512" for each changed field of `part` that is not in `excluded`."""
     for field in fields(part):
         value = getattr(part, field.name)
         if field.default is MISSING or value == field.default or field.name in excluded:
@@ -95,7 +95,7 @@ class Measure:
     what: str
     """THROUGHPUT, or LATENCY (the 99th percentile of a kind of operation)."""
     unit: str
-    """Unit in which the figure is shown."""
+    """Unit in which the figure is shown, such as "transactions/s" or "ms"."""
     trials: int
     """Number of valid trials."""
     values: tuple[float, ...]
@@ -126,7 +126,7 @@ def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
 
 
 def _valid_values(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Return the finite values in ascending order."""
+    """Return the values that are finite numbers, in ascending order."""
     return tuple(sorted(value for value in map(finite, values) if value is not None))
 
 
@@ -141,7 +141,7 @@ def latency_json(*reports: Report) -> str:
 
 
 def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
-    """Return the figures of one kind, divided by `divisor`, as JSON for github-action-benchmark."""
+    """Return the figures of the kind `what`, divided by `divisor`, as JSON for github-action-benchmark."""
     entries = []
     for measure in _measures(reports):
         if measure.what != what:

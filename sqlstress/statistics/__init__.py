@@ -1,1 +1,1 @@
-"""Statistics: comparisons, test of A/B tests, search for a rate, histograms, series, units."""
+"""Statistics: comparison of figures, sequential test, search for a rate, histograms, series, units."""

@@ -1,9 +1,10 @@
 """Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
 
-Logarithms of the figures are compared in one of three ways:
+Logarithms of the figures are compared in one of three ways. "Significantly" means in spite of noise.
 
-* `Passes`: cases that were measured in turns. Drift (heat, other programs, the disk) affects all figures of a
-pass equally. Student's t gives the interval, because a signed-rank test of a handful of passes shows nothing.
+* `Passes`: cases that were measured in passes (one trial of each case). Drift (heat, other programs, the
+disk) affects all figures of a pass equally. Student's t gives the interval, because a signed-rank test of a
+handful of passes shows nothing.
 
 * `signed_rank_bounds`: the pairs of an A/B test. The means of every two differences (Walsh averages) have the
 Hodges-Lehmann estimate as their median, and Wilcoxon's signed-rank statistic as the number of means that are
@@ -35,22 +36,22 @@ from typing import Generic, NamedTuple, TypeVar
 MIN_PASSES = 3
 """Minimum number of passes (repetitions of all cases) to estimate noise."""
 NEAR = 0.10
-"""Maximum relative difference of two figures that are called about equal."""
+"""Maximum relative difference of two figures that are called about equal: 10%."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases: too few figures, not significant, equal, different."""
+"""Verdicts on the ratio of two cases: too few figures to tell; not significant; equal; different."""
 
 
 class Ratio(NamedTuple):
     """Ratio of one case's figure to another case's, with an interval."""
 
     estimate: float
-    """Estimated ratio: the geometric mean over the passes, or the Hodges-Lehmann estimate."""
+    """Estimated ratio: the geometric mean of the ratios in all passes, or the Hodges-Lehmann estimate."""
     low: float
     """Lower end of the interval; 0 if there are too few figures."""
     high: float
     """Upper end of the interval; infinite if there are too few figures."""
     pairs: int
-    """Number of passes or pairs of trials with both figures; 0 if too few for an interval."""
+    """Number of passes, or pairs of trials, that have both figures; 0 if too few for an interval."""
 
     @property
     def is_above(self) -> bool:
@@ -63,7 +64,7 @@ class Ratio(NamedTuple):
         return self.high < 1
 
     def is_within(self, share: float) -> bool:
-        """Return whether the figures differ by significantly less than `share`."""
+        """Return whether the two figures differ by significantly less than `share`."""
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
@@ -75,8 +76,8 @@ def without_interval(estimate: float) -> Ratio:
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
 
-    Figures are equal if they differ by significantly less than the share `near`. The verdict is `slight` if
-    they are equal but also differ significantly.
+    Figures are EQUAL if they differ by significantly less than the share `near`. If they also differ
+    significantly from each other, the verdict is `slight`.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -86,18 +87,18 @@ def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     return EQUAL if equal else UNCLEAR
 
 
-# Cases measured in passes: Student's t, with the pooled noise of all cases
+# Cases measured in passes: intervals by Student's t, with noise that is pooled from all cases.
 
 
 K = TypeVar("K", bound=Hashable)
 
 
 class Passes(Generic[K]):
-    """Figures of several cases by pass (repetition), with the ratio of any two cases.
+    """Figures of several cases by pass (repetition), and the ratio of any two cases.
 
     All intervals are right at once with a probability of at least 1 - `error` (Bonferroni). A third of a
-    ratio's variance is pooled from all cases: the residual variance of the logarithms without the means of
-    cases and passes. Two thirds come from the two cases.
+    ratio's variance is pooled from all cases: the residual variance of the logarithms, after the means of
+    cases and passes were subtracted. Two thirds come from the two cases.
     """
 
     def __init__(
@@ -126,8 +127,8 @@ class Passes(Generic[K]):
     def ratio(self, base: K, other: K, error: float | None = None) -> Ratio | None:
         """Return the figure of `other` divided by that of `base`; None for too few shared passes.
 
-        `error` is the probability that the interval misses the true ratio. None means a share of the object's
-        `error`, so that all compared ratios are right together.
+        `error` is the probability that the interval misses the true ratio. None means an equal part of the
+        `error` given to the constructor, so that all compared ratios are right together.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -164,7 +165,7 @@ class Passes(Generic[K]):
         return max(MIN_PASSES, math.ceil((reach / -math.log1p(-share)) ** 2))
 
     def _differences(self, base: K, others: Sequence[K]) -> list[float]:
-        """Return the mean logarithm of `others` minus the logarithm of `base`, for each shared pass."""
+        """Return, for each shared pass, the mean logarithm of `others` minus the logarithm of `base`."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
             fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
@@ -181,16 +182,16 @@ class Passes(Generic[K]):
     def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
         """Return the variance of the differences `logs`, one for each pass, and its degrees of freedom.
 
-        `share` is the variance of a difference divided by that of a single case, if all cases are equally
-        noisy: 2 for the difference of two cases.
+        `share` is the variance of a difference divided by that of a single case if all cases have equal
+        noise: 2 for the difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
-        # Some cases are noisier than others. With these weights and a third of the degrees of freedom, the
-        # error rate of 5% is kept for different kinds of noise: equal in all cases, growing with the number
-        # of processes, with heavy tails, or in a single case.
+        # Some cases are noisier than others. With these weights and a third of the degrees of freedom, at
+        # most 5% of conclusions are wrong for different kinds of noise: equal in all cases, growing with the
+        # number of processes, with heavy tails, or in a single case.
         return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
@@ -221,7 +222,7 @@ def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int
 
 
 def spread(figures: Sequence[float]) -> float | None:
-    """Return the half-width of the 95% interval of the geometric mean, as a share: 0.08 means ±8%.
+    """Return the half-width of the 95% interval of the figures' geometric mean, as a share: 0.08 is ±8%.
 
     None for fewer than MIN_PASSES figures, or if any is not positive. Drift over the passes widens the
     interval.
@@ -234,7 +235,7 @@ def spread(figures: Sequence[float]) -> float | None:
 
 
 _MAX_LOG = 700.0
-"""Maximum logarithm: e**700 is near the largest float."""
+"""Maximum logarithm of a result: e**700 is near the largest float."""
 
 
 def _exp(value: float) -> float:
@@ -268,17 +269,17 @@ def probability_within(value: float, degrees: int) -> float:
     return (angle + sine * total) * 2 / math.pi if odd else sine * total
 
 
-# Differences of pairs: the exact signed-rank test, fast enough for some hundreds of pairs
+# Differences of pairs: the exact signed-rank test, which is fast enough for some hundreds of pairs.
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the means of all pairs of differences (also with itself), in ascending order."""
+    """Return the means of every two differences, in ascending order. Each is also paired with itself."""
     # The means of sorted differences consist of long ascending sequences, which Python sorts faster.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
 def hodges_lehmann(differences: Sequence[float]) -> float:
-    """Return the median of the Walsh averages. Raise ValueError if there are no differences."""
+    """Return the median of the differences' Walsh averages. Raise ValueError without differences."""
     if not differences:
         raise ValueError("there is no estimate of no pairs")
     return median(walsh_averages(differences))
@@ -286,10 +287,10 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return the numbers of ways to get a signed-rank statistic of at most 0, 1, 2, ...
+    """Return the numbers of ways to get a signed-rank statistic of at most 0, at most 1, at most 2, ...
 
-    A way gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs ways. The statistic is the sum of
-    the ranks with a plus sign.
+    In a way, each of the ranks 1 to `pairs` has a sign, so there are 2**pairs ways. The statistic is the sum
+    of the ranks with a plus sign.
     """
     ways = [1]
     for rank in range(1, pairs + 1):
@@ -319,11 +320,11 @@ def signed_rank_bounds(differences: Sequence[float], alpha: float) -> tuple[floa
     return averages[statistic], averages[len(averages) - 1 - statistic]
 
 
-# Unpaired samples: the Mann-Whitney test
+# Unpaired samples: the Mann-Whitney test.
 
 
 MAX_EXACT_SIZE = 30
-"""Maximum sample size for the exact distribution, which takes seconds for larger samples."""
+"""Maximum sample size for which the exact distribution is computed. Larger samples would take seconds."""
 
 
 def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float]:
@@ -333,13 +334,13 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return the numbers of orders with a Mann-Whitney statistic of 0, 1, 2, ...
+    """Return the numbers of orders in which the Mann-Whitney statistic is 0, 1, 2, ...
 
-    An order is one of the possible orders of the m and n values of two samples.
+    An order is one of the possible orders of all values of two samples, which have m and n values.
     """
     if not m or not n:
         return (1,)
-    # If one of the m values is the largest, it exceeds all n values; else one of the n values is the largest.
+    # The largest value is one of the m values, which exceeds all n values (`above`), or one of the n values.
     above, below = (0,) * n + _orders(m - 1, n), _orders(m, n - 1)
     return tuple(a + b for a, b in zip_longest(above, below, fillvalue=0))
 
@@ -372,7 +373,7 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples of logarithms; None if a sample is empty, or above e**700.
+    """Return the ratio of two samples, given as logarithms; None for an empty sample, or above e**700.
 
     The ratio has no interval if there are too few values for `confidence`.
     """
@@ -389,5 +390,5 @@ def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 
 
 
 def min_sample_size(alpha: float) -> int:
-    """Return the minimum size of each of two equal samples to show a difference at `alpha`."""
+    """Return the minimum size of two samples of equal size that can show a difference at `alpha`."""
     return next(size for size in counted(1) if math.comb(2 * size, size) * alpha >= 1)

@@ -36,13 +36,13 @@ def is_bin(index: int) -> bool:
 
 
 def bin_floor(index: int) -> float:
-    """Return the lower end of a bin, in ns. A rounded latency may be smaller by 1 part in 2**24."""
+    """Return the lower end of a bin, in ns. A latency that was rounded up may be 1 part in 2**24 smaller."""
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
 
 class Recorder:
-    """Counter of latencies. Its method `buckets` returns the histogram."""
+    """Counter of latencies. The method `buckets` returns their histogram."""
 
     def __init__(self) -> None:
         self._exact: Counter[int] = Counter()
@@ -50,7 +50,7 @@ class Recorder:
         self._largest = 0
 
     def record(self, latencies_ns: Iterable[int]) -> None:
-        """Count latencies, given in whole ns, 0 or more."""
+        """Count latencies. They are whole numbers of ns, 0 or more."""
         self._exact.update(latencies_ns)
         if len(self._exact) > _FOLD_AT:
             self._fold()
@@ -73,7 +73,7 @@ class Recorder:
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """Return the sum of histograms: the added counts, by bin index."""
+    """Return the sum of histograms: the sum of their counts for each bin, by bin index."""
     total: Counter[int] = Counter()
     for histogram in histograms:
         total.update(histogram)
@@ -81,7 +81,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def percentile(bins: Mapping[int, int], share: float) -> float | None:
-    """Return a percentile in ns, as the middle of its bin; None if the histogram is empty."""
+    """Return a percentile in ns: the middle of its bin. `share` is 0.99 for p99. None without latencies."""
     count = sum(bins.values())
     if not count:
         return None

@@ -17,14 +17,14 @@ from sqlstress.statistics.compare import quantile
 
 
 class Line(NamedTuple):
-    """Straight line through points (x, y): y = height + slope * (x - x_mean), with standard errors."""
+    """Straight line fitted to points (x, y): y = height + slope * (x - x_mean), with standard errors."""
 
     x_mean: float
     height: float
     """Value of y at `x_mean`."""
     slope: float
     height_error: float
-    """Standard errors of height and slope, which are independent, because x is relative to its mean."""
+    """Standard error of `height`, independent of that of `slope`, because x is relative to its mean."""
     slope_error: float
     degrees: int
     """Degrees of freedom: the number of points minus 2."""
@@ -43,7 +43,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
     )
 
 
-# The search with noisy windows
+# The search with noisy windows.
 #
 # The margin of a window is the logarithm of its latency divided by the promised latency. Margins rise with
 # the rate, and near the limit their sign is a matter of chance. So the limit is the rate at which a straight
@@ -57,9 +57,9 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 
 
 MAX_MARGIN = 1.0
-"""Maximum absolute value of a margin in the fit of the line; larger margins are cut."""
+"""Maximum absolute value of a margin in the fit of the line. Larger margins count as this value."""
 STEPS = (10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91)
-"""Steps of a decade of rates, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
+"""Rates from 10 to 91, at intervals of about 10%: the preferred numbers E24 of IEC 60063."""
 LADDER: tuple[int, ...] = tuple(
     sorted({*range(1, 10), *(step * 10**tens for tens in range(5) for step in STEPS), 10**6})
 )
@@ -67,7 +67,7 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps on the LADDER of rates: HALF steps down halve a rate, UP steps up add a third."""
+"""Numbers of steps on LADDER: HALF steps down halve a rate, and UP steps up raise it by a third."""
 MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate to believe a surprising result.
 
@@ -75,9 +75,9 @@ A result is surprising if most windows above the limit keep the promise, or most
 the highest rate if no rate breaks the promise, and at the lowest if no rate keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Maximum factor between the rate of a window and the dividing rate, to use the window."""
+"""Maximum factor between the dividing rate and the rate of a window that is used to fit the line."""
 LEAST, MOST = 16, 100
-"""Minimum number of windows (measurements) for a fitted line, and maximum in a search."""
+"""Minimum number of windows to fit a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
 """Approximate probability that the limit lies outside its interval."""
 MIN_HALF_WIDTH = 0.1
@@ -85,17 +85,17 @@ MIN_HALF_WIDTH = 0.1
 NARROW_RATIO = 1.25
 """Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
-"""Minimum slope of the line, in standard errors. A flatter line crosses 0 anywhere."""
+"""Minimum slope of the line, in standard errors. A flatter line could cross 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
 """(Rate, margin) of each window, as measured. A margin above 0 means a broken promise."""
 
 Windows = Mapping[int, Sequence[float]]
-"""Margins of the windows at each rate, by rate. A positive margin: promise broken."""
+"""Margins of the windows at each rate, by rate. A margin above 0 means a broken promise."""
 
 
 class SearchAnswer(NamedTuple):
-    """Answer of a search: the limit, between a rate that keeps the promise and a rate that breaks it."""
+    """Answer of a search: the limit, with a lower rate that keeps the promise and a higher that breaks it."""
 
     holds: int | None
     """Rate up to which most windows keep the promise; None if unknown."""
@@ -125,12 +125,12 @@ def mostly_kept(margins: Sequence[float]) -> bool:
 
 
 def _agree(margins: Sequence[float]) -> bool:
-    """Return whether MIN_AGREEING_WINDOWS or more windows all kept the promise, or all broke it."""
+    """Return whether at least MIN_AGREEING_WINDOWS windows exist, and all kept or all broke the promise."""
     return len(margins) >= MIN_AGREEING_WINDOWS and len({margin > 0 for margin in margins}) == 1
 
 
 def answer(windows: Windows) -> SearchAnswer:
-    """Return the answer of a search: the limit, with an interval that no tried rate contradicts."""
+    """Return the answer of a search: the limit, with an interval that agrees with all tried rates."""
     rates = sorted(windows)
     kept = [rate for rate in rates if mostly_kept(windows[rate])]
     broken = [rate for rate in rates if rate not in kept]
@@ -157,9 +157,9 @@ def _shortened(rate: float, towards: Callable[[float], int]) -> int | None:
 
 
 def crossing(windows: Windows) -> tuple[float, float, float] | None:
-    """Return (lower end of the limit's interval, limit, upper end), as rates.
+    """Return the rates (lower end of the limit's interval, limit, upper end of the interval).
 
-    None if too few windows are near the limit, or their margins do not clearly rise with the rate.
+    None if too few windows are near the limit, or if their margins do not clearly rise with the rate.
     """
     middle = _dividing_rate(windows)
     points = [
@@ -182,8 +182,8 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 def _dividing_rate(windows: Windows) -> float:
     """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
 
-    The dividing rate has the fewest windows on the wrong side: lower rates that broke the promise, or higher
-    rates that kept it.
+    It is chosen to have the fewest windows on the wrong side: windows at lower rates that broke the promise,
+    or at higher rates that kept it.
     """
     rates = sorted(windows)
 
@@ -230,12 +230,12 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _rate_near_limit(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate (estimated limit, `_dividing_rate`).
+    """Return the rate of the next window, near the dividing rate (the estimate of `_dividing_rate`).
 
-    If the tried rates next to the dividing rate differ by more than two steps of LADDER, return the step
-    midway. Else, if the last window was far away, return the tried rate below the dividing rate. Else go a
-    step up from the last window if it kept the promise, or down if not. `bottom` is the lowest index of
-    LADDER to try.
+    If the two tried rates next to the dividing rate are more than two steps of LADDER apart from each other,
+    return the step midway. Else, if the last window was far from the dividing rate, return the tried rate
+    below it. Else go a step up from the last window if that kept the promise, or a step down if it broke the
+    promise, but not below the index `bottom` of LADDER.
     """
     rates, middle = sorted(windows), _dividing_rate(windows)
     above = bisect_left(rates, middle)

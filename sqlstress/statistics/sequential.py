@@ -4,10 +4,10 @@ The arms (variants) A and B are measured in pairs. A look is an interim test of 
 case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure (TPS
 or p99) to A's, with a sign that makes it negative if B is worse. So a rise of p99 is a negative difference.
 
-B passes if the whole interval of the difference is allowed, and fails if no part of it is. Each look gets a
-part of the error rate (Bonferroni), so that the rate holds for all looks together. The direction (whether B
-is faster) is reported once, at the look that ends the test. It has an error rate of its own. The first looks
-get most of that rate, because the test of two equal arms usually ends at one of them.
+B passes if the whole interval of the difference is allowed, and fails if no part of the interval is. Each
+look gets a part of the error rate (Bonferroni), so that the rate holds for all looks together. The direction
+(whether B is faster) is reported once, at the look that ends the test. It has its own error rate. The first
+looks get most of that rate, because the test of two equal arms usually ends at one of them.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from typing import NamedTuple
 from sqlstress.statistics.compare import signed_rank_bounds
 
 FAIL, PASS, INCONCLUSIVE, UNDECIDED = VERDICTS = ("fail", "pass", "inconclusive", "undecided")
-"""Verdicts of a complete or interim test. Undecided means that more pairs are needed."""
+"""Verdicts of a complete test or of a look. Undecided means that more pairs are needed."""
 FASTER, SLOWER, UNCLEAR = "faster", "slower", "unclear"
-"""Directions of B relative to A, which do not depend on the allowed drop."""
+"""Directions of the change from A to B. They do not depend on the allowed drop."""
 METRICS = ("tps", "p99")
 """Figures that can be compared: transactions per second, and the 99th percentile of latency."""
 ALPHA = 0.01
-"""Maximum probability that a forbidden drop passes, and that an allowed drop fails."""
+"""Maximum probability that a forbidden drop passes, and also that an allowed drop fails."""
 DIRECTION_ALPHA = 0.014
-"""Maximum probability that the direction is wrong, in addition to ALPHA."""
+"""Maximum probability that the direction is wrong, to which ALPHA is added (see `direction_alpha`)."""
 FEWEST, MOST = 10, 500
-"""Number of pairs at the first interim test, and maximum number of pairs."""
+"""Minimum number of pairs at the first look, and maximum number of pairs of a test."""
 LOOK_GROWTH = 1.4
-"""Factor by which the number of pairs grows between interim tests. More frequent tests add little."""
+"""Factor by which the number of pairs grows from look to look. More frequent looks would gain little."""
 _MIN_LAST_GROWTH = 1.2
-"""Minimum factor between the numbers of pairs at the last two interim tests."""
+"""Minimum factor between the numbers of pairs at the last two looks."""
 _STEPS = 20
-"""Number of steps of LOOK_GROWTH. Tests after more pairs than the maximum are left out."""
+"""Number of steps of LOOK_GROWTH that are tried. Looks after more pairs than the maximum are left out."""
 
 
 class InterimLook(NamedTuple):
-    """Planned interim test after a number of pairs."""
+    """Planned look: an interim test after this number of `pairs`."""
 
     pairs: int
     alpha: float
@@ -48,10 +48,10 @@ class InterimLook(NamedTuple):
 
 
 def looks(most: int) -> tuple[InterimLook, ...]:
-    """Return the planned interim tests for up to `most` pairs. Each gets an equal part of ALPHA."""
+    """Return the planned looks of a test with up to `most` pairs. Each look gets an equal part of ALPHA."""
     rising = (round(FEWEST * LOOK_GROWTH**step) for step in range(_STEPS))
     pairs = [*(number for number in rising if number * _MIN_LAST_GROWTH < most), most]
-    # Drop a first test with too few pairs for any verdict: it would only reduce the other tests' parts of
+    # Drop a first look with too few pairs for any verdict: it would only reduce the other looks' parts of
     # ALPHA.
     while 0.5 ** pairs[0] * len(pairs) > ALPHA:
         del pairs[0]
@@ -59,10 +59,10 @@ def looks(most: int) -> tuple[InterimLook, ...]:
 
 
 def tolerance(metric: str, max_drop: float) -> float:
-    """Return the worst allowed difference of a pair, a logarithm of at most 0.
+    """Return the worst allowed difference of a pair: a logarithm of at most 0.
 
-    `max_drop` is the share by which TPS may fall or p99 may rise. Negative values in a report count as 0. The
-    result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
+    `max_drop` is the share by which TPS may fall or p99 may rise. A negative value, as in a wrong report,
+    counts as 0. The result is -inf for TPS with a `max_drop` of 1 or more, which allows any fall.
     """
     max_drop = max(0.0, max_drop)
     if metric == "p99":
@@ -79,37 +79,37 @@ def geometric_means(cells: Sequence[Sequence[float]]) -> list[float]:
 
 
 Bounds = tuple[float, float] | None
-"""Lower and upper bound of a difference, by its confidence interval; None for too few pairs."""
+"""Lower and upper end of a difference's confidence interval; None for too few pairs."""
 
 
 def rules_out_drop(ends: Bounds, allowed: float) -> bool:
-    """Return whether even the worst possible difference is better than `allowed`."""
+    """Return whether the whole interval `ends` is better than `allowed`."""
     return ends is not None and ends[0] > allowed
 
 
 def shows_drop(ends: Bounds, allowed: float) -> bool:
-    """Return whether even the best possible difference is worse than `allowed`."""
+    """Return whether the whole interval `ends` is worse than `allowed`."""
     return ends is not None and ends[1] < allowed
 
 
 def direction_alpha(look: int, alpha: float) -> float:
-    """Return the one-sided error rate of the direction at interim test number `look` (1, 2, ...).
+    """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each test gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
-    the verdict.
+    Each look gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
+    the verdict at this look.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 
 
 def direction(ends: Bounds) -> str:
-    """Return FASTER or SLOWER if both bounds of the difference agree, else UNCLEAR."""
+    """Return FASTER if both ends of the interval are above 0, SLOWER if both are below 0, else UNCLEAR."""
     if rules_out_drop(ends, 0.0):
         return FASTER
     return SLOWER if shows_drop(ends, 0.0) else UNCLEAR
 
 
 def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> str:
-    """Return the verdict from intervals of differences: FAIL, PASS or UNDECIDED.
+    """Return the verdict that follows from intervals of differences: FAIL, PASS or UNDECIDED.
 
     FAIL if any interval in `failing` is entirely worse than `allowed`. Else PASS if the interval `passing` is
     entirely better than `allowed`.
@@ -120,19 +120,19 @@ def verdict_of(passing: Bounds, failing: Iterable[Bounds], allowed: float) -> st
 
 
 def cell_alpha(cells: int, alpha: float) -> float:
-    """Return the error rate of each test that can fail an A/B test at an interim test.
+    """Return the error rate of each of the intervals that can fail an A/B test at a look.
 
-    Each of the `cells` cases has a test, and so has the mean of all cases. All share the error rate `alpha`.
+    Each of the `cells` cases has an interval, and so has the mean of all cases. They share the rate `alpha`.
     """
     return alpha if cells == 1 else alpha / (cells + 1)
 
 
 def conclude(cells: Sequence[Sequence[float]], allowed: float, alpha: float) -> str:
-    """Return the verdict of an interim test: FAIL, PASS or UNDECIDED.
+    """Return the verdict of a look: FAIL, PASS or UNDECIDED.
 
-    `cells` has the differences of each case, pair by pair. `allowed` is the result of `tolerance`, and
-    `alpha` is the error rate. The mean of all cases can pass or fail the test; a single case can only fail
-    it.
+    `cells` has a list for each case, with the difference of each pair. `allowed` is the result of
+    `tolerance`, and `alpha` the error rate. The mean of all cases can pass or fail the test. A single case
+    can only fail it.
     """
     means, share = geometric_means(cells), cell_alpha(len(cells), alpha)
     ends = signed_rank_bounds(means, alpha)

@@ -1,4 +1,4 @@
-"""Series: the values of a figure over time, for a plot. Also: small statistics of a trial."""
+"""Series: the values of a figure over time, for a plot. Also: fairness and steadiness of a trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Series:
     values: tuple[int, ...]
     """Values in the order of time, or one value for each cycle of the experiment."""
     times_ns: tuple[int, ...] = ()
-    """Time of each value or start of its interval, in ns after the window opened; empty for cycle values."""
+    """Time of each value, or start of its interval, in ns after the window opened; empty for cycles."""
     worker: int | None = None
     """Number of the worker to which the figure belongs, from 1; None for a figure of the database."""
 
@@ -32,21 +32,21 @@ WAL_SIZE = "WAL size"
 LARGEST_WAL = "largest WAL"
 """Name of a series: size of the largest WAL, in bytes."""
 CHECKPOINTS = "checkpoints"
-"""Name of a series: number of checkpoints by a separate process, once for each file."""
+"""Name of a series: number of checkpoints that a separate process made, counted for each file."""
 BUSY_CHECKPOINTS = "busy checkpoints"
 """Name of a series: number of the CHECKPOINTS that returned busy, because another connection held a lock."""
 STUCK_CHECKPOINTS = "stuck checkpoints in a row"
-"""Name of a series: number of consecutive checkpoints of a file that left frames and made no progress."""
+"""Name of a series: number of successive checkpoints of a file that left frames without any progress."""
 CHECKPOINT_TIME = "checkpoint time"
-"""Name of a series: time of the CHECKPOINTS, in ns."""
+"""Name of a series: time that the CHECKPOINTS took together, in ns."""
 LONGEST_CHECKPOINT = "longest checkpoint"
-"""Name of a series: time of the longest of the CHECKPOINTS, in ns."""
+"""Name of a series: time that the longest of the CHECKPOINTS took, in ns."""
 WAL_RESTARTS = "WAL restarts"
 """Name of a series: number of samples so far in which the WAL had restarted since the last sample."""
 
 
 def jain(shares: Sequence[float]) -> float | None:
-    """Return Jain's fairness index of the workers' shares: 1/n (one has all) to 1 (all are equal).
+    """Return Jain's fairness index of n workers' shares: from 1/n (one has all) to 1 (all are equal).
 
     None if all shares are 0. Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness", 1984.
     """
@@ -64,7 +64,7 @@ def min_max_share(shares: Sequence[float]) -> float | None:
 
 
 def half_ratio(bins: Sequence[int]) -> float | None:
-    """Return the median of the second half of a series divided by the median of the first half.
+    """Return the median of the second half of `bins` divided by the median of the first half.
 
     None if a half has fewer than three values, or if the median of the first half is 0.
     """

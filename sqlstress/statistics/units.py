@@ -1,4 +1,4 @@
-"""Formats of durations, numbers and counts for people, and a parser of durations."""
+"""Durations, numbers and counts as readable text, and a parser of durations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Return a duration such as "500ms", "2s", "2m", "1h" or "2" (seconds) in seconds.
+    """Return the seconds of a duration such as "500ms", "2s", "2m", "1h" or "2" (seconds).
 
     Raise ValueError for other texts.
     """
@@ -27,7 +27,7 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as text for `parse_duration`, with six digits: 0.5 → "500ms", 2.0 → "2s"."""
+    """Return a duration as text that `parse_duration` can read, with six digits: 0.5 → "500ms"."""
     if seconds and seconds < 1:
         return f"{_plain_decimal(seconds * 1000)}ms"
     return f"{_plain_decimal(seconds)}s"
@@ -44,7 +44,7 @@ def format_count(value: float) -> str:
 
 
 def format_ms(ns: float) -> str:
-    """Return ns as milliseconds with three significant digits, but no finer than a microsecond: "1.23"."""
+    """Return nanoseconds as milliseconds, with three digits, but no finer than 0.001: "1.23"."""
     ms = ns / NS_PER_MS
     # The limits allow for rounding: 9.996 becomes "10.0", not "10.00".
     if ms >= 99.95:
@@ -57,7 +57,7 @@ def format_ms(ns: float) -> str:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as a float; None for None, infinity, NaN, and too large integers."""
+    """Return a number as a float; None for None, infinity, NaN, and integers too large for a float."""
     try:
         number = float(value) if value is not None else math.nan
     except OverflowError:

@@ -1,1 +1,1 @@
-"""Studies: measurements that choose each trial by the results so far."""
+"""Studies: measurements that decide after each trial which trial is next, or whether to stop."""

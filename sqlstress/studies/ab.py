@@ -1,6 +1,7 @@
 """A/B test: measure two sets of options (arms A and B) in pairs, until a sequential test decides.
 
-Each pair has a slice (a single trial) per arm and cell. A cell is a case of A with the case of B to compare.
+A slice is a single trial of one arm. A cell is a case of A and the case of B that is compared with it. A pair
+has a slice of each arm, for each cell. A look is an interim test of the pairs so far.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from sqlstress.target import stores_nothing
 def arm_order(first: str, seed: int, pair: int) -> tuple[int, int]:
     """Return the order in which a pair measures the arms, 0 (A) and 1 (B). Arm `first` begins pair 0.
 
-    Later pairs have a random order, as the signed-rank test assumes: if A and B took turns, a periodic effect
-    of the machine could always meet one arm.
+    Later pairs have a random order, as the signed-rank test assumes. If A and B took turns, a periodic effect
+    of the machine could always disturb the same arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -47,12 +48,12 @@ def arm_order(first: str, seed: int, pair: int) -> tuple[int, int]:
 
 
 def draw_first_arm(seed: int) -> str:
-    """Return the arm that begins the first pair, "A" or "B", chosen at random from the seed."""
+    """Return the arm that begins the first pair, "A" or "B": a random choice, with this seed."""
     return Random(f"{seed}:order").choice(ARMS)
 
 
 def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float) -> Progress:
-    """Return the progress: current pair, difference of B from A so far, time left."""
+    """Return the progress of a test: the current pair, the ratio B/A so far, and the time left."""
     assert report.ab
     pairs = sum(len(run.trials) for run in report.runs) / max(1, report.planned)
     pair_s = elapsed_s / pairs if pairs else 0.0
@@ -76,14 +77,14 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs that fit into the time limit; MOST if there is no limit."""
+    """Return the number of pairs of `pair_s` seconds that fit into the time limit; MOST without a limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
 def _time_to_decision(test: AbTest, needed: int | None, pair_s: float) -> str:
     """Return a text on the time to the decision, such as "decided after about 5 minutes".
 
-    `needed` is the estimated number of pairs that decide the test; None if the result is near the limit.
+    `needed` is the estimated number of pairs that decide the test; None if no number of pairs would.
     """
     if needed is None:
         return "near the limit"
@@ -98,15 +99,15 @@ class AbStudy:
     """An A/B test as a study. Each step is a slice (one trial of one arm) or an interim result."""
 
     cases: tuple[Sequence[Case], Sequence[Case]]
-    """Cases of A and cases of B, compared in pairs by index."""
+    """Cases of A and cases of B. Cases with equal indices are compared, and form a cell."""
     test: AbTest
     """Settings of the test, with its results so far."""
     looks: Sequence[InterimLook]
-    """Planned interim results, in order."""
+    """Planned interim tests, in order."""
     clock: Callable[[], float] = time.monotonic
-    """Function that returns the time in seconds since some fixed time."""
+    """Function that returns the time in seconds since any fixed moment."""
     _runs: dict[tuple[int, int], Run] = field(default_factory=dict)
-    """Results by (index of the compared pair of cases, index of the arm)."""
+    """Results by (index of the cell, index of the arm)."""
 
     def steps(self, bench: SliceBench) -> Steps:
         """Measure pairs until the test is decided, the time is over, or a slice cannot be measured."""
@@ -123,7 +124,7 @@ class AbStudy:
                 if self._ended():
                     return
             pairs, elapsed_s = pair + 1, self.clock() - start_s
-            # The pair is also the last if a further pair would end after the time limit.
+            # This pair is also the last if a further pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
             if is_last:  # The last look gets the error probability that earlier looks have not used.
@@ -175,7 +176,7 @@ class AbStudy:
                 self._runs = {**emptied, (cell, arm): replace(run, trials=(), error=refusal)}
 
     def _refusal(self, blank: Report, cell: int) -> str | None:
-        """Return an error if the test compares code, but both arms ran the same code; else None."""
+        """Return an error if the test compares user code, but both arms ran the same code; else None."""
         runs = [run for arm in range(2) if (run := self._runs.get((cell, arm))) and _has_imported_file(run)]
         if len(runs) < 2:
             return None
@@ -194,7 +195,7 @@ class AbStudy:
 
 
 SAME_CODE = "Both arms ran the same code."
-"""Reason why runs have no trials if the test was refused."""
+"""Value of `Run.skipped` for runs whose trials were removed, because both arms ran the same code."""
 
 
 def _has_imported_file(run: Run) -> bool:
@@ -212,9 +213,9 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of options that differ in an A/B test, where a slice is a single trial."""
+"""Defaults and help texts of options, by option name, that are different in an A/B test."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
-"""Options that an A/B test does not support: it repeats slices (trials) itself."""
+"""Options that an A/B test does not support: the number of trials follows from the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +261,9 @@ class ComparisonOptions:
 
 
 COMPARISON_OPTIONS = select_options(options_of(ComparisonOptions))
-"""The options of ComparisonOptions, for the command line."""
+"""The fields of ComparisonOptions, as options of the command line."""
 OptionValues = dict[str, Any]
-"""Unparsed values by option name."""
+"""Unparsed option values, by option name."""
 
 
 def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
@@ -271,7 +272,7 @@ def ab_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def load_options(command: str) -> tuple[Option, ...]:
-    """Return the options of an experiment that an A/B test supports, for one arm."""
+    """Return the options of an experiment that an arm of an A/B test can have."""
     return options_of_load(command, _OVERRIDES, left_out(command))
 
 
@@ -281,10 +282,10 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return an arm's default values that differ in an A/B test, by option name.
+    """Return the default values of an arm that are special to an A/B test, by option name.
 
-    `given` has the names of the arm's options. With --ops, durations have no default. The values are passed
-    on explicitly, because another version of sqlstress may have other defaults.
+    `given` has the names of the arm's options. If --ops is among them, durations have no default. The values
+    are passed on explicitly, because another version of sqlstress may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
@@ -292,15 +293,15 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
 
 
 def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Return the option values of the comparison, and those of the experiment."""
+    """Split option values into those of the comparison and those of the experiment."""
     gate = {option.name: given[option.name] for option in COMPARISON_OPTIONS if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
 
 def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValues:
-    """Return all options of an arm: defaults, `common` options, and the arm's `own` options.
+    """Return all option values of an arm: defaults, `common` options, and the arm's `own` options.
 
-    An own option replaces the common option. If the value is a list, it extends the common list.
+    An own value replaces the common value. But a list, as of --pragma, is appended to the common list.
     """
     commands = {option.name for option in load_options(command) if option.argument == REST}
     options = {**common, **own}
@@ -311,13 +312,13 @@ def merged(command: str, common: OptionValues, own: OptionValues) -> OptionValue
 
 
 Cells = tuple[tuple[Case, ...], tuple[Case, ...]]
-"""Cases of A and cases of B, compared in pairs by index."""
+"""Cases of A and cases of B. Cases with equal indices are compared."""
 
 
 def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
-    """Return keyword arguments of the function `ab` as option values of the command line.
+    """Return keyword arguments of the Python function `ab` as option values of the command line.
 
-    Raises UsageError for an option that the function does not support.
+    Raises UsageError for an option that this function does not support.
     """
     load = {option.name: option for option in load_options(experiment)}
     for name in given.keys() & {*left_out(experiment), "python-a", "python-b", "strict"}:
@@ -331,7 +332,7 @@ def checked(experiment: str, given: Mapping[str, Any]) -> OptionValues:
 
 
 def to_words(experiment: str, own: OptionValues) -> list[str]:
-    """Return the options of an arm as words of a command line."""
+    """Return the options of an arm as words of a command line, such as "--synchronous" and "full"."""
     flags = {option.name for option in load_options(experiment) if option.flag}
     result: list[str] = []
     for name, values in own.items():
@@ -358,7 +359,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return an A/B test with the options `gate` as a study. Raises UsageError."""
+    """Return the study for an A/B test with the options `gate`. Raises UsageError if one is invalid."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
@@ -376,7 +377,7 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return the factory of tools that measure both arms in this process.
+    """Return the factory of tools that measure both arms with this process's Python.
 
     Raises UsageError if one arm uses the C loop, the other the Python loop, and no option chose the loop.
     """

@@ -1,7 +1,7 @@
 """Search for the highest rate of operations at which a latency promise still holds.
 
-The first rate comes from a closed loop, in which each worker runs its operations back to back. Later,
-operations are due at one rate in each window (measured time).
+The first rate comes from a closed loop, in which each worker runs its operations back to back. After that,
+operations are due at a fixed rate in each window (the measured time of a trial).
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ CLOSED_S = 2.0
 FIRST_RATE_SHARE = 0.7
 """First rate, as a share of the rate that the closed loop reached."""
 CHECKPOINTS_PER_WINDOW = 3
-"""Number of checkpoints that a window must span at half of the closed loop's rate."""
+"""Number of checkpoints that a window should contain at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
-"""Maximum length of a window, in seconds. Rates that would need more are not tried."""
+"""Maximum length of a window, in seconds. Low rates, which would need longer windows, are not tried."""
 DUE_MARGIN = 4.0
-"""Surplus over the required number of operations, in standard deviations of the arrivals."""
+"""Number of scheduled operations above the required number, in standard deviations of random arrivals."""
 PATIENCE = 2
-"""Maximum number of consecutive windows without a conclusion, after which the search ends."""
+"""Number of consecutive windows without a conclusion after which the search ends."""
 TYPICAL_WINDOWS = 20
-"""Typical number of windows of a search on a quiet machine, for the time left."""
+"""Typical number of windows of a search on a quiet machine, from which the time left is estimated."""
 
 
 def window_s(case: Case, closed: Trial) -> float:
-    """Return the length of a window, in seconds: long enough for CHECKPOINTS_PER_WINDOW checkpoints.
+    """Return the length of a window, in seconds: CHECKPOINTS_PER_WINDOW checkpoints, within limits.
 
-    The number of checkpoints follows from the commits of the closed loop: each commit writes at least one
-    page to the WAL, and SQLite checkpoints after `wal_autocheckpoint` pages.
+    The limits are SHORTEST_S and LONGEST_S. The time of a checkpoint follows from the commits of the closed
+    loop: each writes at least one page to the WAL, and SQLite checkpoints after `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
     if commits is None and experiment.writes(case):
-        # The number of commits is unknown. At most, each transaction is a commit.
+        # The number of commits is unknown. It is at most the number of transactions.
         commits = closed.transactions
     pages = closed.effective.get("wal_autocheckpoint", "")
     if not commits or not pages.isdecimal() or closed.effective.get("journal_mode") != "wal":
@@ -65,16 +65,16 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def operations_to_schedule(promise: Promise) -> int:
-    """Return the number of operations to schedule per window, so that almost always enough arrive.
+    """Return the number of operations to schedule in a window, so that almost always enough become due.
 
-    Arrivals are random, and a minimum number of operations is needed to judge the promise.
+    Due times are random, and a window needs a minimum number of operations, to be judged by the promise.
     """
     required = min_operations(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
 
 
 class LimitStudy:
-    """Search for the highest rate as a study. Each step is a window (measured time at one rate)."""
+    """Search for the highest rate as a study. Each step measures one window."""
 
     def __init__(
         self,
@@ -84,21 +84,21 @@ class LimitStudy:
         duration_s: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`duration_s` is the length of windows; None to compute it. `spacing` is "even" or "poisson"."""
+        """`duration_s` is the length of windows; None to compute it. `spacing` is one of ARRIVAL_SPACINGS."""
         self.case, self.search, self._spacing, self._duration_s = case, search, spacing, duration_s
         self._clock = clock
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """(Rate, margin) of each window with a conclusion. A margin above 0 shows a broken promise."""
+        """(Rate, margin) of each judged window. A margin above 0 shows a broken promise."""
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the results so far: closed loop, then rates in ascending order."""
+        """Return the report `blank` with the results so far: closed loop, then rates in ascending order."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
     def steps(self, bench: Bench) -> Steps:
-        """Measure at least one rate, until the limit is known, time is over, or a window fails."""
+        """Measure at least one rate, until the limit is known, the time is over, or a window fails."""
         start_s = self._clock()
         closed = replace(self.case, duration_s=self._duration_s or CLOSED_S)
         self._closed = self._measure(Run(closed), bench.runner)
@@ -110,7 +110,7 @@ class LimitStudy:
         yield from self._search(bench, start_s, trial)
 
     def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
-        """Measure at different rates until the search ends."""
+        """Measure windows at different rates until the search ends. `closed` is the closed-loop trial."""
         usual_s, needed = (
             self._duration_s or window_s(self.case, closed),
             operations_to_schedule(self.search.promise),
@@ -138,14 +138,14 @@ class LimitStudy:
             self._set_end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
 
     def _record_margin(self, rate: int, window: Trial) -> bool:
-        """Record the margin of a window; return whether the window allows a conclusion."""
+        """Record the margin of a window if the window can be judged. Return whether it can."""
         if skip_reason(window, self.search.promise):
             return False
         self._margins.append((rate, margin(window, self.search.promise)))
         return True
 
     def _measure(self, run: Run, runner: TrialRunner) -> Run:
-        """Return `run` with a further window, or with the reason why it could not be measured."""
+        """Measure a window. Return `run` with the window, or with the error that prevented it."""
         trials = run.trials
         try:
             trial = runner.run(run.case, len(trials))
@@ -191,9 +191,9 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help of options that differ in a search for the highest rate."""
+"""Defaults and help texts of options, by option name, that are different in a search."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
-"""Options that the search sets itself, or that would change its question."""
+"""Options that the search sets itself, or with which it would answer another question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def limit_options(command: str = DEFAULT) -> tuple[Option, ...]:
 
 
 def search_for(given: Mapping[str, Any], command: str = DEFAULT) -> LimitStudy:
-    """Return the search with these unparsed options. Raises UsageError for invalid options."""
+    """Return the search for these unparsed options, given by name. Raises UsageError for invalid options."""
     values = parse_options(PROMISE_OPTIONS, given)
     promise = Promise(values["p50"], values["p99"], values["p999"], values["max"])
     if not promise.bounds:

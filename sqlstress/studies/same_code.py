@@ -1,6 +1,6 @@
-"""Detection of an A/B test of two versions of code whose arms ran the same version.
+"""Detection of A/B tests that should compare two versions of code, but ran one version in both arms.
 
-The error names the cause, such as an editable install, and the remedy.
+An arm is one of the variants A and B. Errors name the cause, such as an editable install, and the remedy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROBE = "import json, sys; print(json.dumps(sys.path))"
 PROBE_S = 20.0
 """Time limit of PROBE, in seconds."""
 CODE = (".py", ".so", ".pyd")
-"""Suffixes of code files, whose content distinguishes two versions of a package."""
+"""Suffixes of code files. Two versions of a package differ in the content of such files."""
 MAX_NAMED_MODULES = 3
 """Maximum number of modules that an error names."""
 SEPARATE_REMEDY = "install each folder in the environment of its arm (--python-a and --python-b)"
@@ -40,9 +40,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran one version of a module whose folders have two; else None.
+    """Return an error if both arms ran one version of a module, but their folders have two; else None.
 
-    The folder of an arm is that of the user's file.
+    The folder of an arm contains the user's file (see `_roots`).
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -54,7 +54,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # An arm that ran the code of the other arm's folder is wrong.
+            # The wrong arm is the arm that ran the code in the other arm's folder.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -67,20 +67,21 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
     """Return the two folders that hold the versions of the code; None if they are equal.
 
-    Example: for base/bench/app.py and bench/app.py, the folder base and the current folder. The common end of
-    the paths is cut.
+    The folders are the paths of the user's files without their common end: for base/bench/app.py and
+    bench/app.py, the folder base and the current folder.
     """
     a, b = (Path(os.path.realpath(path)).parent for path in (file, other))
-    # The documented CI workflow checks out the base version inside the folder of the changed version.
+    # One folder may be inside the other: the documented CI workflow checks out the base version inside the
+    # folder of the changed version.
     while a.name == b.name and a != b and a not in b.parents and b not in a.parents:
         a, b = a.parent, b.parent
     return (a, b) if a != b else None
 
 
 def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> tuple[Path, Path] | None:
-    """Return the file of a module in each of the folders `roots`; None if a folder lacks the module.
+    """Return the file of the module `name` in each of the folders `roots`; None if a folder lacks it.
 
-    `files` are the imported files.
+    `files` are the files from which the arms imported the module.
     """
     package = Path(*name.split("."))
     paths = [file.relative_to(root) for file in files for root in roots if file.is_relative_to(root)]
@@ -94,7 +95,7 @@ def _sources(name: str, files: tuple[Path, Path], roots: tuple[Path, Path]) -> t
 
 
 def _code(file: Path) -> dict[str, bytes]:
-    """Return the content of a module's file by name; for a package, of all code files by path."""
+    """Return the content of a module's file, by its name; for a package, of all its code files, by path."""
     if file.stem != "__init__":
         return {file.name: _content(file)}
     files = (path for path in file.parent.rglob("*") if path.suffix in CODE)
@@ -116,10 +117,10 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error that both arms ran one version of a module: file, cause and remedy.
+    """Return the error that both arms ran one version of a module, with the file, the cause and the remedy.
 
-    `files` are the imported files, `differing` the files whose content differs. `wrong` is the arm that ran
-    the code of the other arm's folder, or None.
+    `files` are the imported files, `differing` the files in `roots` whose content differs. `wrong` is the arm
+    that ran the code in the other arm's folder, or None.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -154,9 +155,9 @@ def _mixed_up(
 
 
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if the arms name two environments with the same Python; else None.
+    """Return an error if the arms have different environments with the same Python program; else None.
 
-    Call it only if the arms differ in nothing else, including the loaded modules.
+    Call this only if the arms do not differ in anything else, such as the loaded modules.
     """
     if a.python is None or b.python is None:
         return None
@@ -178,7 +179,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence: why both arms import a module from one folder, and the remedy."""
+    """Return a sentence on the reason why both arms import a module from one folder, and the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -193,7 +194,7 @@ def _remedy(name: str, side: ArmCode) -> str:
 
 
 def import_folder(name: str, file: Path) -> Path:
-    """Return the search-path folder from which the module `name` was imported as `file`."""
+    """Return the folder of the search path in which Python found the module `name`, imported from `file`."""
     return file.parents[name.count(".") + (file.stem == "__init__")]
 
 
@@ -204,7 +205,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the .pth file or finder that makes Python import a module from its folder."""
+    """Return the .pth file or finder that makes Python import a module from its folder, if there is one."""
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):
@@ -225,7 +226,7 @@ def _lines(file: Path) -> Iterator[str]:
 
 
 def search_path(python: str | None) -> list[str]:
-    """Return the folders in which `python` (None: this Python) finds modules; empty on failure."""
+    """Return the folders in which an interpreter finds modules; [] on failure. None means this Python."""
     if python is None:
         return list(sys.path)
     try:
@@ -243,7 +244,7 @@ def search_path(python: str | None) -> list[str]:
 
 
 def _current_folder() -> Path | None:
-    """Return the current folder if it is first on our search path, or None."""
+    """Return the current folder if our search path begins with it; else None."""
     is_first = not sys.flags.safe_path and sys.path and _is_same(sys.path[0] or ".", Path.cwd())
     return Path(os.path.realpath(Path.cwd())) if is_first else None
 

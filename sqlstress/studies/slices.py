@@ -45,20 +45,20 @@ threading.Thread(target=end_with_parent, daemon=True).start()
 from sqlstress.__main__ import main
 sys.exit(main())
 """
-"""Program that runs sqlstress, and stops it as SIGTERM does when its standard input is closed.
+"""Program that runs sqlstress. When its standard input is closed, it stops sqlstress as SIGTERM does.
 
-The signal repeats, because it has no effect before sqlstress has installed its handlers. Workers read the
-null device: on Windows no process can start while another reads from the same pipe.
+The signal is repeated, because it has no effect before sqlstress has installed its handlers. Workers get the
+null device as standard input: on Windows, no process can start while another reads from the same pipe.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """Another Python interpreter, with the options of the arm that it measures."""
+    """Python interpreter that measures an arm in other processes, with the options of the arm."""
 
     name: str
     options: Mapping[str, Any]
-    """Unparsed option values by name."""
+    """Unparsed option values, by option name."""
     directory: Path
     command: str = DEFAULT
     """Name of the experiment to measure."""
@@ -85,7 +85,7 @@ class Python:
 
     @property
     def positional_words(self) -> list[str]:
-        """The word "--" and the positional arguments, such as scripts, if there are any."""
+        """The word "--" and the positional arguments, such as scripts; [] without such arguments."""
         words: list[str] = []
         for name in (option.name for option in get_experiment(self.command).options if option.argument):
             values = self.options.get(name, ())
@@ -103,12 +103,12 @@ class Python:
     def run(self, words: Sequence[str], check: Callable[[], None], omissions: Sequence[str] = ()) -> Report:
         """Run sqlstress with the interpreter and return the report.
 
-        `check` may raise Interrupted. `omissions` names the measurements to omit.
+        `check` is called often, and may raise Interrupted. `omissions` names measurements to omit.
         """
         with RunFolder(self.directory, keep=False) as folder:
             file = folder.path / SLICE_REPORT
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
-            # Without -P, both arms would import a folder named sqlstress in the current folder.
+            # Without -P, both arms would import sqlstress from the current folder if it has such a folder.
             arguments = [self.command, *words, *fixed, *self.positional_words]
             code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
@@ -162,7 +162,7 @@ class Python:
 
 
 def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) -> None:
-    """Raise UsageError if the arms would use different loops (C, Python) by default."""
+    """Raise UsageError if the arms would use different loops (C, Python), and no option chose the loop."""
     a, b = (experiment_of(case).loop_of(case) for case in cases)
     if a != b and not any("loop" in arm_options for arm_options in options):
         raise UsageError(
@@ -171,29 +171,29 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts (numbers that change the random draws) of two pairs.
+"""Distance between the salts (numbers that change the random draws) of successive pairs.
 
-Larger than the number of attempts at a trial, because each attempt has its own salt.
+It is larger than the number of attempts at a trial, because each attempt has its own salt.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Tools with which an A/B test measures its slices (single trials)."""
+    """Tools with which an A/B test measures its slices (single trials of an arm)."""
 
     report: Report
-    """Report without results: time, command and environment."""
+    """Report without results: only time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
     """Function (arm 0 or 1, case, number of the pair) → trial. Raises SqlstressError."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Function that adds the versions of Python and sqlstress to an A/B test."""
+    """Function that adds each arm's versions of Python and sqlstress to an A/B test."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function (arm, case) → the case with the defaults of the arm's Python."""
+    """Function (arm, case) → the case with the defaults of the arm's sqlstress."""
 
 
 class OwnPython:
-    """Factory of tools whose slices are trials in this process."""
+    """Factory of tools that measure slices with the Python that runs sqlstress."""
 
     kept_folder = None
 
@@ -206,7 +206,7 @@ class OwnPython:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield tools that keep files in a folder, which is removed at the end of the block."""
+        """Yield tools whose files are in a folder that is removed at the end of the block."""
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -219,14 +219,14 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices (single trials) by the Python interpreters of the arms.
 
-    Slices omit the costs of a sync and of our code, known from the test of the interpreter. Only the first
-    slice of a case rehearses the user's work on a copy; later slices get the same observations.
+    Slices do not measure the costs of a sync and of our code: the test of the interpreter has measured them.
+    Only the first slice of a case rehearses the user's work on a copy. Later slices get its observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
         self._pythons, self._check = pythons, check
         self._rehearsals: dict[tuple[int, Any], tuple[Sighting, ...]] = {}
-        """Observed events of the rehearsal, by (arm, spec)."""
+        """Observations of the rehearsal, by (index of the arm, the case's own options)."""
         self._reruns = 0
 
     def measure(self, arm: int, case: Case, pair: int) -> Trial:
@@ -246,7 +246,7 @@ class _OtherBench:
         trial = replace(run.trials[0], index=pair)
         self._reruns += trial.attempts - 1
         rehearsed = tuple(item for item in trial.sightings if item.topic in REHEARSAL_TOPICS)
-        # An older sqlstress cannot omit the rehearsal, so these observations are dropped in later slices.
+        # An older sqlstress cannot omit the rehearsal, so its observations in later slices are dropped.
         others = (item for item in trial.sightings if item.topic not in REHEARSAL_TOPICS)
         return replace(trial, sightings=(*others, *self._rehearsals.setdefault(key, rehearsed)))
 
@@ -269,7 +269,7 @@ class OtherPythons:
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.test_run(case, signals.check) for python, case in pairs]
-            # An older sqlstress may lack some fields of the case, so the case in its report counts.
+            # An older sqlstress may lack some fields of the case, so the case in its report is used.
             measured = [
                 next((run.case for run in report.runs), case)
                 for case, report in zip(self._cases, test_reports, strict=True)

@@ -33,19 +33,19 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.compare import spread
 
 # With passes, a drift of the machine (heat, another program's load, the state of the disk) affects all cases
-# equally. With all trials of a case at once, drift would look like a difference between the cases. Trials of
-# one pass are close in time, and can be compared in pairs.
+# equally. If all trials of a case came in succession, drift would look like a difference between the cases.
+# Trials of one pass are close in time, so they can be compared in pairs.
 
 
 class Turn(NamedTuple):
-    """One planned trial of a sweep (a measurement of cases in passes)."""
+    """Planned trial of a sweep."""
 
     case: int
     """Index of the case in the sweep."""
     number: int
     """Number of the pass, from 0; also the index of the trial in its run."""
     is_longer: bool = False
-    """Whether this is the additional trial with a longer measurement, after all passes."""
+    """Whether this is the additional trial after all passes, with a longer measurement."""
 
     def measured(self, cases: Sequence[Case]) -> Case:
         """Return the case of this trial, with the longer duration if `is_longer`."""
@@ -61,8 +61,8 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
     The first pass has the given order of cases, the second the reverse order, and later passes a random
-    order: with reversals only, a periodic effect could always meet the same case. If an experiment imitates a
-    published script, all trials of a case come first, because all cases use the same files.
+    order. With reversals only, a periodic effect of the machine could always disturb the same case. If an
+    experiment imitates a published script, trials are ordered by case, because all cases share files.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -77,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return a list with an additional, longer trial of the largest case, to show long waits.
+    """Return a list with one additional, longer trial, of the case with the most processes.
 
-    The list is empty if the usual trials show all waits.
+    Only cases whose usual trials are too short to show long waits count. Return [] without such cases.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -90,9 +90,9 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 
 TRIAL_S = 0.1
 WORKER_S = 0.02
-"""Overhead of a trial, and additional overhead per worker, both in seconds."""
+"""Estimated overhead of a trial (TRIAL_S), and in addition per worker (WORKER_S), in seconds."""
 AVERAGED_TICKS = 10
-"""Number of calls of `tick` over which the current TPS is averaged: about a second."""
+"""Number of calls of `SweepProgress.tick`, about a second, over which the current TPS is averaged."""
 NOTE_WIDTH = len("1,234,567 TPS")
 
 
@@ -102,9 +102,9 @@ def expected_trial_s(case: Case) -> float:
 
 
 class SweepProgress(Observer):
-    """Observer that forwards the events of trials, and adds the progress of the sweep.
+    """Observer that forwards the events of trials to another observer, and adds the progress of the sweep.
 
-    Progress is the elapsed time as a share of the expected duration, which finished trials correct.
+    Progress is the elapsed time as a share of the expected duration, which finished trials make more exact.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class SweepProgress(Observer):
             for case in (turn.measured(cases) for turn in order)
         ]
         self._until = [0.0, *accumulate(expected_trial_s(turn.measured(cases)) for turn in order)]
-        """Sum of the expected durations of all earlier trials, per trial, in seconds; last, the total."""
+        """Expected time from the start of the sweep to each trial's start, in seconds; last, the total."""
         self._index, self._done, self._note, self._best = 0, 0.0, "", ""
         self._started = self._begun = clock()
         self._recent: deque[tuple[float, int]] = deque(maxlen=AVERAGED_TICKS)
@@ -181,7 +181,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the fastest cases so far; "" if not comparable, or too few trials."""
+    """Return a text on the fastest cases so far; "" if cases cannot be compared, or for too few trials."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -204,9 +204,10 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Measure the cost of a sync after the sweep; return one or two new samples, else None.
+    """Measure the cost of a sync after the sweep. Return a first and a second sample, or None for either.
 
-    A second sample is taken if the cost differs much from `before` and `again`, measured before the sweep.
+    The second sample is taken only if the first differs much from `before` or `again`, measured before the
+    sweep. A sample that fails is None.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -226,12 +227,12 @@ class Sweep:
         self._runs: dict[int, Run] = {}
         """Results by the index of the case."""
         self._harness_ns: dict[Case, float | None] = {}
-        """Cost of our code around each operation in ns, by case with one process; None if unknown."""
+        """Time of sqlstress's own code per operation, in ns, by case with one process; None if unknown."""
         self._sync_again: SyncCost | None = None
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` with the results so far, in the given order of the cases."""
+        """Return `blank`, a report without results, with the results so far, in the given order of cases."""
         runs = tuple(
             _with_trial_error(self._runs[index])
             for index in sorted(self._runs)
@@ -246,11 +247,11 @@ class Sweep:
     def steps(self, bench: Bench) -> Steps:
         """Run at most one trial per step until all cases are measured, or one has wrong data.
 
-        Raise an error that occurs before any result, because it affects all cases. A failed worker ends only
-        its own case.
+        Raise an error that occurs before any result, because it probably affects all cases. The failure of a
+        worker ends only its own case.
         """
         order, runner = [*plan_turns(self.cases), *longer_turn(self.cases)], bench.runner
-        # The environment lists no library of a target that stores no data, and so never syncs.
+        # For a target that stores no data, and so never syncs, the environment lists no library.
         syncs = bench.report.environment.builds and not is_omitted(COSTS)
         before = bench.report.environment.sync if syncs else None
         if before:
@@ -285,12 +286,12 @@ class Sweep:
                 return
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run one trial, unless its case has failed or is skipped."""
+        """Run one trial, unless its case has failed or is skipped. Store its result."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # Before its first trial, a case may be skipped because of the results of other cases. Later only its
-        # own results count, so that other cases do not end it between two passes.
+        # Before its first trial, a case may be skipped because of the results of other cases. After it, only
+        # the case's own results count, so that other cases do not end it between two passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -323,7 +324,7 @@ def _has_content(run: Run) -> bool:
 
 
 def _with_trial_error(run: Run) -> Run:
-    """Return a copy of the run with its error, or else that of its first invalid trial."""
+    """Return a copy of the run. If it has no error, it gets the error of its first invalid trial."""
     return replace(run, error=run.error or next((trial.error for trial in run.trials if trial.error), None))
 
 
@@ -339,7 +340,7 @@ def study_of_plan(
 
 
 Save = Callable[[Report], None]
-"""Function that saves the report so far; it must not raise."""
+"""Function that saves the report so far. It must not raise an exception."""
 
 
 SAVE_PAUSE_FACTOR = 20
@@ -349,7 +350,7 @@ SAVE_PAUSE_FACTOR = 20
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a session, run a study, return the report. Raises SqlstressError without a result."""
+    """Open a session, run a study, and return its report. Raises SqlstressError if there is no result."""
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 
@@ -357,7 +358,7 @@ def run_study(
 def run_on_bench(
     study: Study[B], bench: B, save: Save = lambda _: None, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study with the tools of `bench`, and return its report. `clock` returns seconds."""
+    """Run a study with the tools of `bench`, and return its report. `clock` returns a time in seconds."""
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

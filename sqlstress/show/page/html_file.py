@@ -1,7 +1,7 @@
 """HTML page of a report: a single file that makes no network requests.
 
-The Content-Security-Policy allows only our script, by its hash. So a browser would not run a script that a
-text of the report brought into the page.
+The Content-Security-Policy allows only our script, by its hash. So a browser would not run a script that came
+into the page with a text of the report.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from sqlstress.statistics.units import digits, format_count, format_ms, rounded
 
 
 def report_html(*reports: Report) -> str:
-    """Return reports as a page. The page of several reports begins with their comparison."""
+    """Return reports as a page, which begins with a comparison if several have cases in common."""
     return named_html([(heading.when(report), report) for report in reports])
 
 
@@ -76,7 +76,7 @@ def report_fragment(report: Report) -> str:
 
 
 def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Yield the blocks without legends, notes, pictures and later findings."""
+    """Yield the blocks without details: legends, notes, pictures, and findings after the first few."""
     for block in blocks:
         if isinstance(block, Bullets):
             yield Bullets(block.texts[: block.first])
@@ -85,7 +85,7 @@ def _briefly(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _page(names: Sequence[str], reports: Sequence[Report], comparison: Comparison | None = None) -> str:
-    """Return a page of reports, with the headline of the comparison or first report as title."""
+    """Return a page of reports. Its title is the headline of the comparison, or of the first report."""
     plots, title, body = Plots(), "", list[str]()
     if comparison:
         title = comparison_headline(comparison)
@@ -99,7 +99,7 @@ def _page(names: Sequence[str], reports: Sequence[Report], comparison: Compariso
 
 
 def page(title: str, body: Sequence[str], plots: Plots) -> str:
-    """Return a complete page. `body` has its sections as HTML; `plots` has their plots."""
+    """Return a complete page. `body` has its sections as HTML, and `plots` the plots in these."""
     return "\n".join(
         (
             "<!DOCTYPE html>",
@@ -120,10 +120,10 @@ class Plots:
 
     def __init__(self) -> None:
         self.views: list[list[Plain]] = []
-        """Data of each plot's views, for the script, by number of the plot."""
+        """Data of each plot for the script, by number of the plot: a dict for each view."""
 
     def place(self, plots: Iterable[Plot]) -> str:
-        """Add plots to the page, and return the HTML of their placeholders; "" without plots."""
+        """Add plots to the page, and return the HTML in which the script draws them; "" without plots."""
         places = []
         for plot in plots:
             places.append(_place(len(self.views), plot))
@@ -148,7 +148,7 @@ def _head(title: str) -> Iterator[str]:
 
 
 SCRIPTS = ("chart.js", "page.js")
-"""Files of the page's script, in order: page.js uses chart.js."""
+"""Files of the page's script. chart.js comes first, because page.js uses it."""
 
 
 @cache
@@ -165,11 +165,11 @@ BUTTONS = tuple(
     element("button", name, type="button", hidden=True, title=description)
     for name, description in (("Show all", "show all data again"), ("Save", "save this chart as SVG"))
 )
-"""Buttons of a plot. The script shows a button when it has an effect."""
+"""Buttons of a plot, hidden at first. The script shows a button when the button has an effect."""
 
 
 def _place(number: int, plot: Plot) -> str:
-    """Return the placeholder of a plot as HTML: title, buttons, list of views, frame and note."""
+    """Return the HTML in which the script draws a plot: title, buttons, list of views, frame and note."""
     choices = [
         element("option", text(view.label), value=str(index), selected=index == plot.first)
         for index, view in enumerate(plot.views)
@@ -212,7 +212,7 @@ def _comparison_plots(compared: ComparedTable) -> Iterator[Plot]:
 
 
 def _report(report: Report, sections: Sequence[Section], title: str, plots: Plots) -> str:
-    """Return a report as HTML: title, main figures, sections, environment and command."""
+    """Return a report as HTML: title, main figures, sections, environment and command. Add its plots."""
     first, *further = sections
     lines = (block for section in further for block in section.blocks if isinstance(block, Lines))
     warned = {words.removeprefix(WARNING) for block in lines for words in block.texts}
@@ -255,7 +255,7 @@ def _study_plots(report: Report) -> Iterator[Plot]:
 
 
 _NOT_PROVED = "This does not cover a power failure, or rare races that no trial met"
-"""Clause on losses that the checks of the data do not cover."""
+"""Sentence on losses that the checks of the data cannot find."""
 _PROOF = {
     "failed": ("FAILED", "the data is wrong"),
     "unknown": ("undecided", "whether the data is right"),
@@ -270,7 +270,7 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the main figures at the top of a report's page."""
+    """Yield the main figures, which are shown in tiles at the top of a report."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -301,7 +301,7 @@ def _has_wrong_data(runs: Iterable[Run]) -> bool:
 
 
 def _trust(report: Report) -> Iterator[Tile]:
-    """Yield main figures on the reliability: verified data, measured cases, cost of a sync."""
+    """Yield tiles that show how far to trust a report: verified data, measured cases, cost of a sync."""
     statuses = {run.verdict.status for run in report.runs}
     status = next(
         (candidate for candidate in ("failed", "unknown", "ok") if candidate in statuses), "skipped"
@@ -353,7 +353,7 @@ def _environment(surroundings: Environment, warned: Collection[str]) -> str:
 
 
 def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
-    """Yield the properties (name, value) of the environment; unknown values may be empty."""
+    """Yield the properties (name, value) of the environment. An unknown value may be ""."""
     host, file_system = surroundings.host, surroundings.file_system
     yield "System", f"{host.system} {host.release}, {host.machine}".strip(" ,") or _UNKNOWN
     yield "Processor", host.processor
@@ -388,7 +388,7 @@ def _repeat_command(report: Report) -> str:
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]
-    # Each word of the command is an element, within which the page breaks no line.
+    # Each word of the command is an element, so that the page breaks no line within a word.
     words = (element("span", escape(word)) for word in line.split(" "))
     seeds = {run.case.seed for run in report.runs}
     has_seed = any(word.partition("=")[0] == "--seed" for word in report.command)

@@ -37,15 +37,15 @@ def text(words: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return a text as HTML, like `text`, with options as code, in which the page breaks no line."""
+    """Return a text as HTML, like `text`. Options such as --repeat become code that is not broken in two."""
     return _OPTION.sub(r"<code>\g<0></code>", text(words))
 
 
 def element(name: str, *content: str, **attributes: str | bool) -> str:
     """Return an HTML element. `content` must be HTML.
 
-    `class_` is written as class, and `aria_label` as aria-label. True writes only the name of an attribute,
-    and False leaves the attribute out.
+    The attribute `class_` is written as class, and `aria_label` as aria-label. The value True writes only the
+    name of the attribute, and False leaves the attribute out.
     """
     attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
@@ -56,13 +56,13 @@ def element(name: str, *content: str, **attributes: str | bool) -> str:
 
 
 def data(plain: Any) -> str:
-    """Return plain data as JSON, escaped so that it cannot end the script element."""
+    """Return plain data as JSON for a script element, escaped so that it cannot end the element."""
     written = json.dumps(_rounded(plain), allow_nan=False, separators=(",", ":"))
     return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _rounded(plain: Any) -> Any:
-    """Return plain data with seven digits. Further digits depend on the version of Python."""
+    """Return plain data with floats rounded to seven digits: others depend on the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -71,7 +71,7 @@ def _rounded(plain: Any) -> Any:
 
 
 LONG_TEXT = 240
-"""Number of characters above which a text gets two columns if the page is wide enough."""
+"""Length, in characters, from which a paragraph gets two columns on a wide page; twice this for several."""
 TextBlock = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
@@ -101,7 +101,7 @@ def draw(block: TextBlock) -> str:
 
 
 def text_columns(blocks: Sequence[Block]) -> str:
-    """Return HTML of the blocks other than tables; long texts in two columns on a wide page."""
+    """Return HTML of the blocks that are no tables. On a wide page, long texts get two columns."""
     shown = [block for block in blocks if not isinstance(block, Table)]
     length = 0
     for block in shown:
@@ -112,19 +112,19 @@ def text_columns(blocks: Sequence[Block]) -> str:
     return element("div", *map(draw, shown), class_="said two" if length > 2 * LONG_TEXT else "said")
 
 
-# Tables of a page: important columns come first. Long tables are folded, so that a click opens them.
+# Tables of a page: important columns come first. Long tables are folded: a click opens them.
 
 
 MAX_OPEN_ROWS = 60
-"""Maximum number of rows of a section's tables that are shown without a click."""
+"""Maximum number of table rows of a section that are shown without a click."""
 
 
 def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield blocks as HTML, with folded tables if these have more than MAX_OPEN_ROWS rows in total.
 
     If so, all tables with a caption (a paragraph that ends with a colon) are folded, because a single open
-    table would look like the most important one. Tables without a caption stay open until MAX_OPEN_ROWS rows
-    are shown.
+    table would look like the most important table. Tables without a caption remain open until MAX_OPEN_ROWS
+    rows are shown.
     """
     parts = list(_captioned(blocks))
     total = sum(len(table.rows) for _, tables in parts for table in tables)
@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
-    """Yield each caption (or None) with its tables; each other text with an empty list."""
+    """Yield tuples: (caption or None, its tables) for tables, and (block, []) for other blocks."""
     caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -164,7 +164,7 @@ def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list
 
 
 def _folded(caption: TextBlock | None, tables: Sequence[Table]) -> str:
-    """Return HTML of tables that a click on their summary opens."""
+    """Return HTML of tables that are hidden until the user clicks on their summary."""
     rows = max(len(table.rows) for table in tables)
     columns = [column.name for column in tables[0].columns if column.role == FIGURE]
     summary = f"Table: {', '.join(filter(None, columns))}"
@@ -179,7 +179,7 @@ def _table(table: Table) -> str:
     roles = [column.role for column in table.columns]
     order = sorted(range(len(roles)), key=lambda column: (NAME, FIGURE, DETAIL).index(roles[column]))
     firsts = [row[0] for row in table.rows]
-    # Indices of the rows that begin a new group. Consecutive rows with equal first cells form a group.
+    # Indices of rows with a line above: each begins a series of rows with equal first cells.
     begins = {column for column, (previous, current) in enumerate(pairwise(firsts), 1) if previous != current}
     if len(begins) >= len(firsts) - 1:
         begins = set()
@@ -196,7 +196,7 @@ def _table(table: Table) -> str:
 
 
 def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False, **attributes: str) -> str:
-    """Return a table row as HTML. `cells` has (HTML, alignment) of each `name` (td or th)."""
+    """Return a table row as HTML. `name` is td or th. `cells` has (HTML, alignment) of each cell."""
     drawn_cells = (element(name, cell, class_=align, **attributes) for cell, align in cells)
     return element("tr", *drawn_cells, class_="next" if begins_group else False) + "\n"
 
