@@ -108,10 +108,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process, in ns, or None.
+    """Return the largest p99 of a kind of operation in any process, in ns, if the processes are unequal.
 
-    None if the processes did about equally many operations, if the numbers are unknown, or with --rate.
-    Otherwise the few processes that got the lock dominate the overall p99.
+    The p99 over all processes would then mostly describe the few that got the lock. Return None if all did
+    about equally many operations, if the numbers are unknown, or with --rate.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -268,7 +268,7 @@ def _try(ways: Sequence[str]) -> str:
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
     """Return whether the measurements show that `files` database files would not help.
 
-    Judged by the run with the next larger number of files, or else with the most files.
+    Compare the fewest files with at least `files`, or else with the most files that were measured.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -372,7 +372,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
 
 
 def _autocheckpoint(case: Case) -> int:
-    """Return the number of WAL frames at which SQLite runs a checkpoint by itself."""
+    """Return the number of WAL frames at which SQLite checkpoints by itself; its default if that is off."""
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
@@ -408,7 +408,7 @@ def time_accounts(run: Run) -> list[results.Where]:
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of each activity in the operations' time; empty without --where."""
+    """Return each activity's share of the operations' time, if all trials recorded it with --where."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -496,7 +496,10 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock most during `activity`; "others" if there is no majority."""
+    """Return the process that held the lock most for `activity`, such as commits, or "others".
+
+    "others" means that no process has a large majority.
+    """
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
@@ -504,7 +507,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # Workers of different passes are unrelated, even if their numbers are equal.
+    # Workers of different passes are unrelated, even if they have the same number.
     if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"

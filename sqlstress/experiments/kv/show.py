@@ -98,7 +98,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return a column's cell function: the rate of these kinds, if the load reads and writes."""
+    """Return a cell function: operations of these kinds per second, if the load both reads and writes."""
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -141,9 +141,9 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation, or of the slowest process if unfair.
+    """Return the column with the p99 of a kind of operation, or of the slowest process if shares differ.
 
-    `leaves` ranks the columns that are omitted if the table is too wide.
+    If the table is too wide, columns are omitted by their `leaves`, the lowest first.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -358,7 +358,7 @@ class KeyValueShown(LoadShown):
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
         columns["checkpoint_interval_s"] = _checkpoint_interval_s
-        columns["loop"] = columns.pop("loop")  # In every version, `loop` is the last of these columns.
+        columns["loop"] = columns.pop("loop")  # In all versions, `loop` is the last of these columns.
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
