@@ -32,11 +32,11 @@ else:
 EVERY_S = 0.02
 """Interval between samples, in seconds. A sample takes about 0.1 ms."""
 WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
-"""Indices of the numbers that a trial's workers share.
+"""Indices of the numbers that a trial's workers share. The first four are flags.
 
-Four flags: an operation succeeded; a command had the original of the copy open; a command had the trial's
-database open; two commands had it open at once. From FIRST_PID on, a number per worker: the ID of the command
-if it had the database open in the last sample, else 0.
+WORKED: an operation succeeded. STRAYED: a command had the original --database open. REACHED: a command had
+the trial's database open. SHARED: two commands had it open at once. From FIRST_PID on, a number per worker:
+the ID of its command if the command had the database open in the last sample, else 0.
 """
 
 
@@ -51,9 +51,9 @@ class OpenFileSampler:
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
     ) -> None:
-        """`pid` returns the ID of the running command. `original` is empty without a copy.
+        """`pid` returns the ID of the running command. `worker` counts from 1.
 
-        Workers count from 1.
+        `original` is the path of the original --database; empty if commands use no copy of it.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._own_pid = FIRST_PID + worker - 1
@@ -70,7 +70,7 @@ class OpenFileSampler:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the numbers of samples and the signs of lost locks."""
+        """Stop sampling; return the observations: numbers of samples, and signs of faults."""
         self._ends.set()
         if not self._thread.is_alive():
             return []
@@ -226,7 +226,7 @@ class LockSigns:
     def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
         """Record whether a process with an open rollback journal holds a lock, as a writer must.
 
-        A VFS with lock files or folders (unix-dotfile) has no locks of the system.
+        Omit a database with a lock folder: its VFS (unix-dotfile) uses no locks of the system.
         """
         journals = [file.number for file in files if file.name == self._journal]
         if journals and self._lists_locks and not Path(f"{self._database}.lock").exists():
@@ -281,8 +281,8 @@ class LockSigns:
 class DeletedWals:
     """Processes that use a deleted WAL.
 
-    SQLite deletes a WAL only when no process has a lock on the database. If such a process still has its
-    lock, another program has deleted the WAL.
+    SQLite deletes a WAL only when no process has a lock on the database. If a process with a deleted WAL
+    still has its lock, another program has deleted the WAL.
     """
 
     def __init__(self, database: str) -> None:
@@ -307,7 +307,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the number of processes with a deleted WAL, by lock and by write after deletion."""
+        """Return observations with the number of processes, by whether they held a lock and wrote."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))

@@ -23,7 +23,7 @@ class Given(NamedTuple):
     """Values of the placeholders in one command."""
 
     n: int
-    """Number of the command, unique within a trial."""
+    """Number of the operation, unique within a trial."""
     worker: int
     """Number of the worker process, from 1."""
     db: str
