@@ -211,7 +211,7 @@ _REPEATED_KEY = "It also fails with one process, so it is no race: the command i
 
 
 def _is_race(group: Group) -> bool | None:
-    """Return whether duplicate keys occurred only with several processes; None without a run of one."""
+    """Return whether duplicate keys need several processes to occur; None if no run had one process."""
     alone = [run for run in group.runs if run.case.concurrency == 1 and run.case.spec.command and run.valid]
     if not alone:
         return None

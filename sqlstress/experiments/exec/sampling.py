@@ -61,7 +61,7 @@ class OpenFileSampler:
         self._states = Counter[str]()
         """Number of samples by state of the command: OPEN, CLOSED or SLEEPING."""
         self._lock_files: set[tuple[int, str]] = set()
-        """(Process, name of a deleted file whose lock the process held)."""
+        """Pairs (process, name of a deleted file on which the process held a lock)."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
@@ -110,7 +110,7 @@ class OpenFileSampler:
                 self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
     def _compare_with_others(self, pid: int) -> None:
-        """Set SHARED if commands of two workers have the database open at the same time."""
+        """Set the flag SHARED if command `pid` and one of another worker have the database open."""
         others = {other for other in self._flags[FIRST_PID:] if other} - {pid}
         if not self._flags[SHARED] and any(map(self._is_open_in, others)) and self._is_open_in(pid):
             self._flags[SHARED] = 1
@@ -178,7 +178,7 @@ Fewer prove nothing: a program that often reopens the database may release its l
 
 
 class LockSigns:
-    """Signs that processes have the database open without SQLite's locks."""
+    """Collector of signs that processes have the database open without SQLite's locks."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
@@ -199,7 +199,7 @@ class LockSigns:
         """LIBRARIES or LOADED (kind of the sign), and the mapped program files, by process."""
 
     def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open."""
+        """Add a sample of process `pid`, a child of `parent`, which has the database open."""
         descriptors = [file.number for file in files if file.name == self._database]
         index = [file.number for file in files if file.name == self._index]
         self._openers.add(pid)
@@ -279,7 +279,7 @@ class LockSigns:
 
 
 class DeletedWals:
-    """Processes that use a deleted WAL.
+    """Collector of processes that use a deleted WAL.
 
     SQLite deletes a WAL only when no process has a lock on the database. If a process with a deleted WAL
     still has its lock, another program has deleted the WAL.
@@ -307,7 +307,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return observations with the number of processes, by whether they held a lock and wrote."""
+        """Return the numbers of processes as observations, by whether they held a lock and wrote."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
@@ -316,13 +316,13 @@ class DeletedWals:
 
 
 class Copiers:
-    """Programs such as cp that read or write the database file while its WAL or journal is in use."""
+    """Collector of programs such as cp that read or write a database whose WAL or journal is in use."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
         self._database = database
         self._seen: set[tuple[int, str, str]] = set()
-        """(Process, COPIED or MOVED, name of the program)."""
+        """Triples (process, COPIED or MOVED, name of the program)."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
         """Add a sample of a process that has the database open."""

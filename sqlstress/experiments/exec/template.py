@@ -45,7 +45,7 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 
 
 def parse(words: Sequence[str]) -> tuple[Word, ...]:
-    """Return the words as texts and placeholders. Raises UsageError for an unknown placeholder."""
+    """Return each word split into texts and placeholders. Raises UsageError for an unknown placeholder."""
     return tuple(map(_split_word, words))
 
 

@@ -71,7 +71,7 @@ SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
-"""Minimum number of samples without the copy open for the copy to count as unused."""
+"""Minimum number of samples that prove the copy unused, if it was open in none of them."""
 
 
 class ExecWork(UserWork):
@@ -113,7 +113,7 @@ class ExecWork(UserWork):
 
     @property
     def _database(self) -> Path:
-        """Database file of the commands; only for cases with a file."""
+        """Database file of the commands; invalid for a server or a target that stores nothing."""
         return Path(cast("SqlitePlace", self.place).paths[0])
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:

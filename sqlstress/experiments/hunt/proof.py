@@ -50,7 +50,7 @@ class SnapshotState(NamedTuple):
     log: Sequence[tuple[int, int, int, int]]
     """For each writer: (writer, first and last transaction in the table log, number of rows).
 
-    Empty if the round has no such table in use (option churn).
+    Empty if transactions do not write to this table (option churn is off).
     """
     again: Mapping[int, int]
     """Number of committed transactions by writer, read again at the end of the read transaction."""

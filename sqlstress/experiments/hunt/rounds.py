@@ -283,7 +283,7 @@ class UserRounds:
     """Rounds with the user's work: its cases in turns, each with new random pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn. `command` begins a command that repeats a round."""
+        """Fields that are None in `given` are drawn at random. `command` begins the printed command."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:

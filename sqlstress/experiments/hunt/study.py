@@ -53,7 +53,7 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Failed trial, else the last trial with a failed statement or lost locks; None without these."""
+        """Failed trial, else the last trial with a failed statement or lost locks; None if none had any."""
 
     def report(self, blank: Report) -> Report:
         """Return the report so far, with the kept trial (see `_trial`), if any."""

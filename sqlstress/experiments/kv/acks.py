@@ -75,7 +75,7 @@ class Shape(NamedTuple):
 
     @property
     def words(self) -> int:
-        """Number of 64-bit words in an area."""
+        """Number of 64-bit words in a worker's area."""
         return sum(self.parts)
 
 

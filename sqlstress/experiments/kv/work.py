@@ -33,8 +33,8 @@ from sqlstress.targets.place import Place
 Row = tuple[str, int | None, Stamp | None]
 """Row of the database: key as text, slot of the key's last write, stamp of its value.
 
-The slot is None if last writes to the key are not recorded. The stamp is None if no write of the trial made
-the value.
+The slot is None if last writes to the key are not recorded. The stamp is None if neither the preload nor a
+worker of the trial wrote the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000

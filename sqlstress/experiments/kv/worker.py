@@ -146,7 +146,7 @@ class KeyValueSource:
         self._given_up = 0
         self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
-        """Failed operations of the current chunk: index, kind, error. Their times follow with its end."""
+        """Failed operations of the current chunk: index, kind, error. Their times are known at its end."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -272,12 +272,12 @@ PAIRS_AMONG_GETS = 4
 
 
 class TransactionSource(KeyValueSource):
-    """A worker's operations if transactions have several statements. Each is prepared by itself."""
+    """A worker's operations if transactions have several statements; each is prepared by itself."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # A load without writes still has two kinds of operations, gets and pairs, unlike in the base class.
+        # The base class has a shortcut for loads without writes, which expects gets only, but no pairs.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
         self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)

@@ -308,7 +308,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on a process's activity in its longest hold of the write lock; empty if unclear."""
+    """Return facts on a process that waited or computed in its longest write lock; empty for others."""
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
         return {}
