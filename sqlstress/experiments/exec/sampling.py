@@ -46,7 +46,7 @@ class OpenFileSampler:
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
-    """Collectors of signs of faults; not set without samples (no database file, or no /proc)."""
+    """Collector of signs of faults, like `_signs` and `_wals`; unset without a database file or /proc."""
 
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
