@@ -54,7 +54,7 @@ OTHER_COMMANDS = {
 
 
 def summaries() -> dict[str, str]:
-    """Return the lines of `sqlstress --help` on commands, by name of the command."""
+    """Return the line of `sqlstress --help` on each command, by name of the command."""
     lines = {name: experiment.command.summary for name, experiment in commands().items()}
     return {**lines, **{name: text for name, (_, text) in OTHER_COMMANDS.items()}}
 
@@ -275,7 +275,7 @@ def _is_complete(word: str, made: Made) -> bool:
 
 
 def short_names(files: Sequence[Path]) -> list[str]:
-    """Return short, distinct names of files: without suffix, and with folders if needed."""
+    """Return short, distinct names of files: without suffix, with folders only if needed."""
     paths = [file.absolute() for file in files]
     for depth in range(1, max(len(path.parts) for path in paths) + 1):
         names = ["/".join(path.with_suffix("").parts[-depth:]) for path in paths]
@@ -305,7 +305,7 @@ def read_options(words: Sequence[str], options: Iterable[Option], where: str) ->
 
 
 UNEXPECTED = 4
-"""Exit code after an unexpected exception, which is neither SqlstressError nor of click."""
+"""Exit code after an exception that is neither a SqlstressError nor from click."""
 LONGEST = 400
 """Maximum length of an error message, in characters."""
 

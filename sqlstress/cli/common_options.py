@@ -1,4 +1,4 @@
-"""Options of several commands, as parameters for click, and classes for help and errors."""
+"""Options of several commands, as click parameters, and click classes for help and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ C = TypeVar("C", bound=click.Command)
 
 
 class _CompletedParameter(click.Parameter):
-    """Parameter for click of one of our options, with shell completion of values."""
+    """Click parameter made from one of our options, with shell completion of its values."""
 
     option: Option
 
@@ -57,7 +57,7 @@ _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return an item that makes the shell complete files or folders; empty for other options."""
+    """Return an item that makes the shell complete files or folders; empty if `metavar` names neither."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -65,7 +65,7 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Parameter for click of one of our options, with a heading in `--help`. The value stays unparsed."""
+    """Click option made from one of our options, with a heading in `--help`. Its value is not parsed."""
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -85,7 +85,7 @@ class HeadedOption(_CompletedParameter, click.Option):
 
 
 class HeadedArgument(_CompletedParameter, click.Argument):
-    """Parameter for click of one of our positional arguments, with one or several words."""
+    """Click argument made from one of our options that is positional, with one or several words."""
 
     def __init__(self, option: Option) -> None:
         count = 1 if option.argument == ONE else -1
@@ -206,7 +206,7 @@ def with_options(options: Iterable[Option]) -> Callable[[C], C]:
 
 
 def click_options(options: Iterable[Option]) -> list[click.Parameter]:
-    """Return our options as parameters of click."""
+    """Return our options as click parameters."""
     return [HeadedArgument(option) if option.argument else HeadedOption(option) for option in options]
 
 
@@ -254,14 +254,14 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add options for files and the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Options of sweeps, by name of the parameter, that A/B tests and searches do not have."""
+"""Parameters of the options that sweeps have, but not A/B tests and searches."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and the display, except `without`.
 
-    `saves` begins the help text of -o for a study without cases, whose -o has only the formats that need no
-    figures of cases.
+    `saves` is for a study whose report has no figures of cases: it begins the help text of -o, which then
+    has only formats that need no such figures.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:

@@ -130,7 +130,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver except `driver`: library, server (at `address`), or error."""
+    """Yield lines on the drivers except `driver`: library, server (at `address`), or error."""
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

@@ -38,8 +38,8 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` opens the session of the study, and `watching` yields the observer of its progress. With
-    `strict`, a study without a definite answer is a problem, too.
+    `opening` makes the study's bench (its tools, such as a folder). `watching` yields the observer of its
+    progress. With `strict`, a study without a definite answer is a problem, too.
     """
     with saver.interruption_explained():
         with watching as observer:

@@ -89,7 +89,10 @@ class Output:
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write reports, with names if the format shows them. Raises EnvironmentFailure."""
+        """Write (name, report) pairs, without the names if the format shows none.
+
+        Raises EnvironmentFailure.
+        """
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
         else:
@@ -133,7 +136,7 @@ def use_stdout(outputs: Sequence[Output]) -> bool:
 
 
 def text_printer(outputs: Sequence[Output]) -> Tell:
-    """Return the function that prints texts on a stream without the report."""
+    """Return `print_error` if a report goes to standard output, else `print_text`."""
     return print_error if use_stdout(outputs) else print_text
 
 
@@ -212,7 +215,7 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: the folder, and the file if it exists; a device alone."""
+    """Return the paths that must be writable: folder, and file if it exists; for a device, only itself."""
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
@@ -285,7 +288,7 @@ class Saver:
         step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
-        """`note` prints the folder of kept databases, if any."""
+        """`note` prints a line on the folder of kept databases; None for no such line."""
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note

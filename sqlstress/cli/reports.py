@@ -123,7 +123,7 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs, COMPARISON_FORMATS)
-    # Read first: a single report is more often a missing file or folder than a mistake in number.
+    # Read before counting: a single argument is more often a wrong path than a lone report.
     reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(

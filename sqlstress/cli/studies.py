@@ -122,7 +122,7 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the object that opens the A/B test, for this Python or for --python-a and --python-b.
+    """Return the factory of the A/B test's bench (its tools), in this Python or in two others.
 
     Raises UsageError for a server's connection string together with --python-a.
     """

@@ -74,7 +74,7 @@ def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from a statement's wait; no facts for None."""
+    """Return the facts that follow from a statement's wait; for None (unknown), no facts."""
     if waited_s is None:
         return Facts()
     return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")

@@ -159,7 +159,7 @@ class CrashDatabase:
             self._connections.pop().close()
 
     def set_aside(self, name: str) -> None:
-        """Move the files unchanged into a new folder."""
+        """Move the files unchanged into the new folder `name`."""
         self.release()
         aside = self.place.where / name
         aside.mkdir()
@@ -175,7 +175,7 @@ class CrashDatabase:
 
 
 def _never_interrupt() -> None:
-    """Do nothing when work could be interrupted: the examination of a file must complete."""
+    """Do nothing; passed as `pulse`, because the examination of a file must not be interrupted."""
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class KillsSpec(StudySpec):
-    """Declaration of the crash test, which kills the writers in each round."""
+    """Declaration of the study that the command `crash` runs."""
 
     result = Kills
     result_key = ("crash", "kills")

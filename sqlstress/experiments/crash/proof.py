@@ -1,4 +1,4 @@
-"""Checks after a crash: acknowledged transactions against the contents of the files.
+"""Checks after a crash: comparison of acknowledged transactions with the contents of the files.
 
 A record is a group of rows written by one transaction; the table log has a row per transaction. A writer's
 bounds are the least and the largest number of its transactions that the files may have.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds of the number of one writer's transactions in the files, numbered from 1."""
+    """Bounds of one writer, whose transactions are numbered from 1."""
 
     least: int
     """Number of acknowledged transactions, which the files must all have."""
@@ -37,7 +37,7 @@ class Contents(NamedTuple):
 
 
 def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that the log tables have all acknowledged transactions, and only begun ones.
+    """Check that the log tables have all acknowledged transactions, and none that never began.
 
     `bounds` has the numbers of acknowledged and of begun transactions, by writer.
     """
@@ -58,7 +58,7 @@ def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequenc
 
 
 def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[tuple[int, int]]]:
-    """Return the transaction numbers in the logs, by writer, and repeated (writer, number)."""
+    """Return the transaction numbers in the logs by writer, and each repeated (writer, number)."""
     by_writer: dict[int, set[int]] = {}
     repeated = []
     for writer, number, _ in chain.from_iterable(file.log for file in files):
@@ -70,7 +70,7 @@ def numbers_found(files: Sequence[Contents]) -> tuple[dict[int, set[int]], list[
 
 
 def check_whole(records: Records, files: Sequence[Contents]) -> Check:
-    """Check that the rows of each record are as its last transaction in the log wrote them."""
+    """Check that each record has the rows that its last transaction in the log wrote."""
     tally = CheckCounter(WHOLE)
     for number, file in enumerate(files):
         file_records = records.records_in(number)

@@ -1,7 +1,7 @@
 """Run of a crash test: kills the writers in each round, and examines the files after each kill.
 
-The connections of an examination may stay open until the next round. The bounds of a writer are its numbers
-of acknowledged and of begun transactions.
+The connections of an examination may stay open until the next round. A writer's bounds are the least and the
+largest number of its transactions that the files may have.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait for more than `than` acknowledged transactions of living writers; return success.
+        """Wait until living writers have over `than` acknowledged transactions; return whether they do.
 
         The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
@@ -104,7 +104,7 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Seconds for living writers to acknowledge a transaction, long enough for any disk."""
+"""Time limit for living writers to acknowledge a transaction, in seconds; long enough for any disk."""
 
 HELD_S = 0.1
 """Seconds without an acknowledgement after which the examining connections are closed.
@@ -178,7 +178,7 @@ class KillRound:
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the bounds of each writer's number of transactions in the files, by writer."""
+        """Return the present bounds of each writer, by writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer may begin a transaction at any moment, so one more may be in the files.
@@ -221,7 +221,7 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed first."""
 HELD_SHARE = 0.5
-"""Share of the rounds in which examining connections stay open; closing them removes the WAL."""
+"""Share of the rounds in which examining connections stay open, so that the WAL is not removed."""
 
 
 class KillPlan(NamedTuple):
@@ -230,7 +230,7 @@ class KillPlan(NamedTuple):
     opening: bool
     """Whether the first kill is timed from the opening of files, not the first acknowledgement."""
     after_s: float
-    """Time of the first kill, in seconds."""
+    """Time of the first kill, in seconds after the opening or the first acknowledgement."""
     order: tuple[int, ...]
     """Numbers of the writers in the order of kills."""
     alone: bool
@@ -260,7 +260,7 @@ ROUNDS_EACH = 50
 
 
 def progress_of(kills: Kills) -> Progress:
-    """Return the progress of the test: last round, results so far, time left."""
+    """Return the progress for display: last round, results so far, time left."""
     left_s = kills.seconds / kills.rounds * (kills.planned - kills.rounds)
     note = f"{plural(kills.kills, 'kill')}, {kills.lost_count:,} lost, {kills.torn_count:,} torn"
     return Progress(f"round {kills.rounds} of {kills.planned}", kills.rounds, kills.planned, note, left_s)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORDS = 64
 """Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Largest writer number that fits into a value."""
+"""Largest writer number that fits into the stamp in a value."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",

@@ -1,4 +1,7 @@
-"""The experiment `exec`, which runs the user's command, and the kinds of events that its workers report."""
+"""The experiment `exec`, which runs the user's command, and the topics of its observations.
+
+An observation (class Sighting) has a topic, a kind within the topic (`what`), and facts (`traits`).
+"""
 
 from typing import NamedTuple
 
@@ -6,8 +9,8 @@ EXIT_CODE, STDERR, ANSWER, ENDED = "exit code", "standard error", "answer", "end
 TOO_LATE, LEFT_BEHIND, ESCAPED, STAYED = "--timeout", "left behind", "out of reach", "stayed"
 """Reasons for which sqlstress killed processes.
 
-TOO_LATE: time limit exceeded. LEFT_BEHIND: processes outlived their command. ESCAPED: processes were out of
-reach of their worker. STAYED: with --lines, the program ran on after the end of its input or output.
+TOO_LATE: time limit exceeded. LEFT_BEHIND: processes outlived their command. ESCAPED: processes had left the
+process group of their command. STAYED: with --lines, the program ran on after the end of its input or output.
 """
 MOMENTS, OPEN, CLOSED, SLEEPING = "moments", "database open", "database not open", "asleep"
 """Topic of the samples of running commands, and the kinds of samples.
@@ -19,21 +22,21 @@ DELETED_LOCK = "deleted lock file"
 TOUCHED = "database copied or moved"
 """Topic of programs that copied, moved, replaced or deleted the database file in use.
 
-The traits are the program and the place in a script that names the program, if known.
+The traits are the file, the program and the line of a script that runs the program, if known.
 """
 TIMEOUTS = "busy timeouts"
-"""Topic of busy timeouts in the text of a command that met a lock; the traits are `Timeouts`."""
+"""Topic of busy timeouts in the text of commands that printed a lock error; the traits are `Timeouts`."""
 UNUSED, ORIGINAL = "copy not used", "original changed"
 """Topics: no command opened the copy of --database; an unknown program changed the original."""
 
 
 class Timeouts(NamedTuple):
-    """Busy timeouts and transactions in the text of a command. Fields are empty if unknown."""
+    """Facts in the text of a command on busy timeouts and transactions. Fields are empty if unknown."""
 
     short: str = ""
     """Busy timeout that is too short, such as "PRAGMA busy_timeout = 5" (milliseconds)."""
     short_at: str = ""
-    """Place of the short timeout, such as "import.sh:9"."""
+    """File and line of the short timeout, such as "import.sh:9"."""
     short_ms: str = ""
     """Value of the short timeout, in ms."""
     seconds: str = ""
@@ -41,7 +44,7 @@ class Timeouts(NamedTuple):
     shells: str = ""
     """"yes" if the text starts SQLite's shell on the database; else empty."""
     unset_at: str = ""
-    """Place of the first start of SQLite's shell without a busy timeout."""
+    """File and line of the first start of SQLite's shell without a busy timeout."""
     bail: str = ""
     """"yes" if every start of SQLite's shell has -bail; else empty."""
     deferred: str = ""

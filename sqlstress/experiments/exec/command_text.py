@@ -21,7 +21,7 @@ from sqlstress.recording import MOVED
 from sqlstress.recording.lost_locks import touch_kind
 
 COMMAND = "the command"
-"""Place of text that is in the words of the command, not in a file."""
+"""Value of `at` for text that is in the command itself, not in a file."""
 _COMMENT = re.compile(r"\s*(#|--\s|//)")
 _IMPORT = re.compile(r"\s*(import|from)\s")
 _OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
@@ -33,7 +33,7 @@ class TextLine(NamedTuple):
     """Line of a script, or of a word of the command."""
 
     at: str
-    """Place, such as "import.sh:9"."""
+    """File and line, such as "import.sh:9", or COMMAND."""
     text: str
 
 
@@ -45,7 +45,7 @@ class Touch(NamedTuple):
     program: str
     """Name of the program, such as "cp"."""
     at: str
-    """Place of the program, such as "import.sh:9"."""
+    """File and line that run the program, such as "import.sh:9", or COMMAND."""
 
 
 Text = Sequence[TextLine]
@@ -53,12 +53,12 @@ Text = Sequence[TextLine]
 
 
 class CommandText:
-    """Text of a command: the words, the scripts that they name, and the SQL files that these name."""
+    """Text of a command: its words, scripts that the words name, and SQL files that the scripts name."""
 
     def __init__(self, command: Sequence[str], stdin: str | None = None) -> None:
         """Read the files. `stdin` is the file of the command's standard input, if any."""
         self.arguments = arguments_of(command)
-        """Arguments of the command's script; of its program if there is no script."""
+        """Arguments of the command's script, or of its program if there is no script."""
         spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
         self.python: list[Text] = [spoken] if is_python(spoken) else []
         """Texts in Python, searched for busy timeouts and locks, but not for copies."""
@@ -110,10 +110,10 @@ class CommandText:
 
 
 def arguments_of(command: Sequence[str]) -> Sequence[str]:
-    """Return the arguments of the command's script; of its program if there is no script."""
+    """Return the words after the command's script (a file, or -c CODE), or else after its program."""
     for place, word in enumerate(command[1:], 1):
         if command[place - 1] == "-c":
-            # A shell gives the next word the number 0.
+            # In `sh -c CODE NAME ARGUMENT`, NAME becomes $0.
             return command[place + 1 + (Path(command[0]).name in _SHELLS) :]
         with suppress(OSError, ValueError):
             if Path(word).is_file():
@@ -155,7 +155,7 @@ _PREFIXES = {
 def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterator[TextLine]:
     """Yield the lines of a shell script with known variables replaced by their values.
 
-    `variables` has DATABASE as the value of each variable with the path of the database.
+    `variables` has the values known at the start. DATABASE stands for the path of the database.
     """
     values = dict(variables)
     for line in lines:
@@ -242,7 +242,7 @@ def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
 def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
     """Return (place, text up to the next start) for each start of SQLite's shell.
 
-    If some starts name the database, omit the others. SQL files that a start names are added to its text.
+    The text includes the SQL files that it names. If some texts name the database, omit the others.
     """
     found: list[tuple[str, str]] = []
     for line in text:

@@ -121,7 +121,7 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield a case of the command, then of an empty command, per number of processes, target and rate.
+        """Yield cases of the command and of an empty command, by number of processes, target and rate.
 
         Raises UsageError for an invalid request.
         """

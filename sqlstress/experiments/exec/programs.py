@@ -30,7 +30,7 @@ else:
 
 
 class CommandExit(NamedTuple):
-    """Exit of a program, and the reason."""
+    """Exit code of a program, and the reason if it was killed."""
 
     code: int
     """Exit code; negative for a signal, such as -9 for SIGKILL."""
@@ -73,7 +73,7 @@ class WatchedProgram:
         os.close(self._null)
 
     def _start(self, words: Sequence[str], stdin: IO[bytes] | int, stdout: int) -> subprocess.Popen[bytes]:
-        """Start a program. Raises EnvironmentFailure on failure."""
+        """Start the program `words`. Raises EnvironmentFailure if it cannot start."""
         try:
             # The lock is needed because `end` cannot kill a process that is just being started.
             with self._lock:
@@ -176,7 +176,7 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line, and output read with it; empty if the output ends before a line break.
+    """Return the next line and any output read with it; empty if the output ends before a line break.
 
     Stop after LONGEST_ANSWER bytes without a line break.
     """
@@ -243,7 +243,7 @@ class OutputReader:
     def await_texts(self) -> None:
         """Wait until the output of all ended commands is read, but at most _READ_S.
 
-        A process that a command left behind may write for ever.
+        The limit is needed because a process that outlives its command may write for ever.
         """
         until = time.monotonic() + _READ_S
         while self._read_texts < self._ended and time.monotonic() < until:

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
-"""Pattern of a part of a word that may be a path, such as app.db in "--db=app.db"."""
+"""Pattern of a piece of a word that may be a path, such as app.db in "--db=app.db"."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Maximum size of a file that counts as a script, in bytes."""
@@ -67,7 +67,7 @@ def _contains_path(path: str, text: str) -> bool:
 
 
 def _paths(piece: str) -> Iterator[str]:
-    """Yield the possible paths in part of a word, such as file:app.db?mode=rw."""
+    """Yield the possible paths in a piece of a word, such as app.db in file:app.db?mode=rw."""
     yield piece
     if match := _URL.match(piece):
         rest = piece[match.end() :].partition("?")[0]
@@ -78,7 +78,7 @@ def _paths(piece: str) -> Iterator[str]:
 
 
 def _is_same(piece: str, database: str) -> bool:
-    """Return whether a path leads to the database file, perhaps by another name."""
+    """Return whether a path leads to the database file, directly or by a link."""
     try:
         return os.path.samefile(piece, database)  # noqa: PTH121
     except (OSError, ValueError):

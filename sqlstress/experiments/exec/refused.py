@@ -23,9 +23,9 @@ MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
 """Maximum numbers of explained errors, causes per error, and characters of one error's causes."""
 NO_TIMEOUT, READ_BEFORE_WRITE = "no-timeout", "read-before-write"
 USUAL = NO_TIMEOUT, READ_BEFORE_WRITE, "held-longer"
-"""Names of the usual causes of SQLITE_BUSY if only output is known, the likeliest first."""
+"""Names of the usual causes of SQLITE_BUSY, the likeliest first, if only the output is known."""
 WAITED_NS = 1e9
-"""Median time of failed commands, in ns, from which a wait for a busy timeout is probable."""
+"""Minimum median time of failed commands, in ns, that suggests a wait for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
 """Messages of SQLite that other libraries also write."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
@@ -38,7 +38,7 @@ _SHELL = {
 }
 """Source of the SQL (ARGUMENT or SCRIPT), by the beginning of the shell's error message."""
 CONSEQUENCES = {MOVED: MOVED_CODES, COPIED: tuple({*DAMAGE_CODES} - {CANTOPEN})}
-"""Errors that follow from a move of the database in use, or from a torn copy."""
+"""Result codes that may follow from a move or a copy of the database in use."""
 _UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
 
 
@@ -49,9 +49,9 @@ class PrintedError(NamedTuple):
     statement: str
     """Kind of the failed statement, such as "write"; empty if unknown."""
     alone: bool
-    """Whether the command ran in a single process."""
+    """Whether only one command ran at a time."""
     text: str
-    """Name of the error, or the message on a column in which a key exists already."""
+    """Name of the error; for a duplicate key, the message with the columns."""
     shell: str = ""
     """ARGUMENT or SCRIPT if SQLite's shell printed the error; else empty."""
 
@@ -102,8 +102,8 @@ def refused(group: Group) -> Iterator[Finding]:
 def _failure_time(group: Group, printed: int) -> FailureTime | None:
     """Return the time until commands failed; None if it is not the time of a single statement.
 
-    `printed` is the number of refused locks in the output. A command that prints several, or ends well after
-    some, has repeated its work, so only a short time limits the time of each statement.
+    `printed` is the number of lock errors in the output. If there are more errors than failed commands,
+    commands went on after an error. A long time is then the sum of several statements.
     """
     time = failure_time_of(failures_of(group.runs), None)
     if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:
@@ -211,7 +211,7 @@ _REPEATED_KEY = "It also fails with one process, so it is no race: the command i
 
 
 def _is_race(group: Group) -> bool | None:
-    """Return whether keys were repeated only with several processes; None if never run with one."""
+    """Return whether duplicate keys need several processes to occur; None if no run had one process."""
     alone = [run for run in group.runs if run.case.concurrency == 1 and run.case.spec.command and run.valid]
     if not alone:
         return None
@@ -220,7 +220,7 @@ def _is_race(group: Group) -> bool | None:
 
 
 def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
-    """Return two dictionaries by SQLite error: number of messages, and a line of source that failed."""
+    """Return two dictionaries by SQLite error: number of messages, and a line of code that failed."""
     counts, sources = Counter[PrintedError](), dict[PrintedError, str]()
     for run in group.runs:
         for sighting in run_sightings(run):
@@ -239,7 +239,7 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
 
 
 def errors_after(group: Group, kind: str) -> tuple[str, ...]:
-    """Return the names of printed errors that follow from a copy or move of the database in use.
+    """Return the names of printed errors that a copy or move of the database in use explains.
 
     `kind` is COPIED or MOVED.
     """

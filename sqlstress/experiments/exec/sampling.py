@@ -41,11 +41,11 @@ else:
 EVERY_S = 0.02
 """Interval between samples, in seconds. A sample takes about 0.1 ms."""
 WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
-"""Indices of the numbers that a trial's workers share.
+"""Indices of the numbers that a trial's workers share. The first four are flags.
 
-Four flags: an operation succeeded; a command had the original of the copy open; a command had the trial's
-database open; two commands had it open at once. From FIRST_PID on, a number per worker: the ID of the command
-if it had the database open in the last sample, else 0.
+WORKED: an operation succeeded. STRAYED: a command had the original --database open. REACHED: a command had
+the trial's database open. SHARED: two commands had it open at once. From FIRST_PID on, a number per worker:
+the ID of its command if the command had the database open in the last sample, else 0.
 """
 
 
@@ -55,14 +55,14 @@ class OpenFileSampler:
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
-    """Collectors of signs of faults; not set without samples (no database file, or no /proc)."""
+    """Collector of signs of faults, like `_signs` and `_wals`; unset without a database file or /proc."""
 
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
     ) -> None:
-        """`pid` returns the ID of the running command. `original` is empty without a copy.
+        """`pid` returns the ID of the running command. `worker` counts from 1.
 
-        Workers count from 1.
+        `original` is the path of the original --database; empty if commands use no copy of it.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._own_pid = FIRST_PID + worker - 1
@@ -70,7 +70,7 @@ class OpenFileSampler:
         self._states = Counter[str]()
         """Number of samples by state of the command: OPEN, CLOSED or SLEEPING."""
         self._lock_files: set[tuple[int, str]] = set()
-        """(Process, name of a deleted file whose lock the process held)."""
+        """Pairs (process, name of a deleted file on which the process held a lock)."""
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
         if sys.platform == "linux" and Path(database).is_file():  # A server's address is no file.
@@ -79,7 +79,7 @@ class OpenFileSampler:
             self._thread.start()
 
     def sightings(self) -> list[PlainObservation]:
-        """Stop sampling; return the numbers of samples and the signs of lost locks."""
+        """Stop sampling; return the observations: numbers of samples, and signs of faults."""
         self._ends.set()
         if not self._thread.is_alive():
             return []
@@ -119,7 +119,7 @@ class OpenFileSampler:
                 self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
     def _compare_with_others(self, pid: int) -> None:
-        """Set SHARED if commands of two workers have the database open at the same time."""
+        """Set the flag SHARED if command `pid` and one of another worker have the database open."""
         others = {other for other in self._flags[FIRST_PID:] if other} - {pid}
         if not self._flags[SHARED] and any(map(self._is_open_in, others)) and self._is_open_in(pid):
             self._flags[SHARED] = 1
@@ -187,7 +187,7 @@ Fewer prove nothing: a program that often reopens the database may release its l
 
 
 class LockSigns:
-    """Signs that processes have the database open without SQLite's locks."""
+    """Collector of signs that processes have the database open without SQLite's locks."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
@@ -208,7 +208,7 @@ class LockSigns:
         """LIBRARIES or LOADED (kind of the sign), and the mapped program files, by process."""
 
     def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open."""
+        """Add a sample of process `pid`, a child of `parent`, which has the database open."""
         descriptors = [file.number for file in files if file.name == self._database]
         index = [file.number for file in files if file.name == self._index]
         self._openers.add(pid)
@@ -235,7 +235,7 @@ class LockSigns:
     def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
         """Record whether a process with an open rollback journal holds a lock, as a writer must.
 
-        A VFS with lock files or folders (unix-dotfile) has no locks of the system.
+        Omit a database with a lock folder: its VFS (unix-dotfile) uses no locks of the system.
         """
         journals = [file.number for file in files if file.name == self._journal]
         if journals and self._lists_locks and not Path(f"{self._database}.lock").exists():
@@ -288,10 +288,10 @@ class LockSigns:
 
 
 class DeletedWals:
-    """Processes that use a deleted WAL.
+    """Collector of processes that use a deleted WAL.
 
-    SQLite deletes a WAL only when no process has a lock on the database. If such a process still has its
-    lock, another program has deleted the WAL.
+    SQLite deletes a WAL only when no process has a lock on the database. If a process with a deleted WAL
+    still has its lock, another program has deleted the WAL.
     """
 
     def __init__(self, database: str) -> None:
@@ -316,7 +316,7 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the number of processes with a deleted WAL, by lock and by write after deletion."""
+        """Return the numbers of processes as observations, by whether they held a lock and wrote."""
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
@@ -325,13 +325,13 @@ class DeletedWals:
 
 
 class Copiers:
-    """Programs such as cp that read or write the database file while its WAL or journal is in use."""
+    """Collector of programs such as cp that read or write a database whose WAL or journal is in use."""
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
         self._database = database
         self._seen: set[tuple[int, str, str]] = set()
-        """(Process, COPIED or MOVED, name of the program)."""
+        """Triples (process, COPIED or MOVED, name of the program)."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
         """Add a sample of a process that has the database open."""

@@ -52,7 +52,7 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label of sqlstress as a holder of the write lock, which its last connection takes to close."""
+"""Label of sqlstress as a holder of the write lock: closing its last connection takes the lock."""
 MAX_TOUCHES = 3
 """Maximum number of shown programs that copy or move the database."""
 MOST_KINDS = 5
@@ -122,7 +122,7 @@ def touched(group: Group) -> Iterator[Finding]:
 
 
 def deleted_lock_files(group: Group) -> Iterator[Finding]:
-    """Yield a finding per deleted file whose lock commands held."""
+    """Yield a finding per deleted file on which commands held a lock."""
     for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
         yield Finding(sentences.deleted_lock_file, file=file, count=count)
 

@@ -23,7 +23,7 @@ class Given(NamedTuple):
     """Values of the placeholders in one command."""
 
     n: int
-    """Number of the command, unique within a trial."""
+    """Number of the operation, unique within a trial."""
     worker: int
     """Number of the worker process, from 1."""
     db: str
@@ -45,7 +45,7 @@ _VALUES: dict[str, Callable[[Given], str]] = {
 
 
 def parse(words: Sequence[str]) -> tuple[Word, ...]:
-    """Return the words as texts and placeholders. Raises UsageError for an unknown placeholder."""
+    """Return each word split into texts and placeholders. Raises UsageError for an unknown placeholder."""
     return tuple(map(_split_word, words))
 
 

@@ -64,14 +64,14 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key in `carry`: error text if an earlier trial used the original database."""
+"""Key in `carry` of the error text, if commands of an earlier trial used the original database."""
 LONG_NS = 86_400 * NS_PER_S
 """One day, in ns. Reads update only access times older than a day (mount option relatime)."""
 SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
-"""Minimum number of samples without the copy open for the copy to count as unused."""
+"""Minimum number of samples that prove the copy unused, if it was open in none of them."""
 
 
 class ExecWork(UserWork):
@@ -113,7 +113,7 @@ class ExecWork(UserWork):
 
     @property
     def _database(self) -> Path:
-        """Database file of the commands; only for cases with a file."""
+        """Database file of the commands; invalid for a server or a target that stores nothing."""
         return Path(cast("SqlitePlace", self.place).paths[0])
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -182,9 +182,9 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield processes with a deleted WAL that left their group, so that no worker saw them.
+        """Yield an observation of processes with a deleted WAL that no worker saw.
 
-        `sightings` are the observations of the workers.
+        Such processes have left their process group. `sightings` are the observations of the workers.
         """
         seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
         if (unseen := len(self._deleted) - seen) > 0:
@@ -195,7 +195,7 @@ class ExecWork(UserWork):
     def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
         """Yield the observations of a trial, and the line of a script that disables SQLite's locks.
 
-        The line is a fault only with other signs of missing locks, because it may open another file.
+        The line is reported only with other signs of missing locks, because it may open another file.
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
@@ -258,11 +258,11 @@ def is_deleted(sighting: Sighting, name: str) -> bool:
 def touches(
     seen: Sequence[Sighting], text: CommandText, file: str, *, is_shared: bool, is_moved: bool
 ) -> Iterator[Sighting]:
-    """Yield the programs that copied the database `file` in use, or moved it, with places in scripts.
+    """Yield observations of programs that copied the database `file` in use, or moved it.
 
     `seen` are programs that had the file open. `is_shared` is whether two commands had it open at once,
-    `is_moved` whether it was moved or deleted. A program only named in the text needs one of these signs,
-    because it may run while the file is not in use.
+    `is_moved` whether it was moved or deleted. Without such a sign, a program that only the text names is
+    omitted, because it may run while the file is not in use.
     """
     named = text.touches()
     programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
@@ -301,10 +301,10 @@ def end_marked(name: str, value: str) -> int:
 
 
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-    """Yield the observations; signs of two SQLite libraries name the libraries, not all program files.
+    """Yield the observations; list only the SQLite libraries of a process, not all its program files.
 
-    Omit processes that opened the file twice with one library. Omit processes without a lock if two libraries
-    in one process explain the lost locks.
+    Omit processes that opened the database twice with one library. Omit processes without a lock if two
+    libraries in one process explain the lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:
@@ -407,7 +407,7 @@ class Original:
         return False
 
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
-        """Raise EnvironmentFailure if a command has opened or changed the original database."""
+        """Raise EnvironmentFailure if a command used the original database; record other changes."""
         if opened_by_command:
             raise self._failure("uses", "a command has it open")
         now = state_of(self._path)

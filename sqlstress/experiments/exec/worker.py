@@ -138,9 +138,9 @@ class ProgramSource(UserSource):
         self._ends[LEFT_BEHIND] += ended.left_behind
 
     def _fail(self) -> None:
-        """Raise EnvironmentFailure if the first FAILED_ALIKE operations failed equally, else CommandFailed.
+        """Raise CommandFailed, or EnvironmentFailure if the first FAILED_ALIKE failed in the same way.
 
-        Refused locks do not count, because a later operation may succeed.
+        The latter is not raised for lock errors, because a later operation may succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1

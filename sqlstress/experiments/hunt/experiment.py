@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class HuntSpec(StudySpec):
-    """Declaration of the search that the command `hunt` runs."""
+    """Declaration of the study that the command `hunt` runs: a search for races."""
 
     result = Hunt
     result_key = ("hunt", "found")
@@ -35,7 +35,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """The experiment of `sqlstress hunt`, named `races` in reports, with the hunt's own load."""
+    """The experiment of `sqlstress hunt` with its own load, not the user's; its name is `races`."""
 
     name = "races"
     spec = Round

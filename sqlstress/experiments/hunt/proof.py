@@ -32,7 +32,7 @@ class Violation(NamedTuple):
 
 
 class SnapshotState(NamedTuple):
-    """Results of a read transaction, and each writer's transactions before and after it.
+    """Results of a read transaction, and the progress of each writer before and after it.
 
     Writers are numbered from 0, the transactions of each writer from 1.
     """
@@ -48,7 +48,10 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's rows, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """For each writer: (writer, first and last transaction in the log, rows); empty without churn."""
+    """For each writer: (writer, first and last transaction in the table log, number of rows).
+
+    Empty if transactions do not write to this table (option churn is off).
+    """
     again: Mapping[int, int]
     """Number of committed transactions by writer, read again at the end of the read transaction."""
     begun: Sequence[int]

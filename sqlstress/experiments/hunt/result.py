@@ -104,6 +104,6 @@ class Hunt:
     smallest: Witness | None = None
     """Smallest variant of the failed round that also failed; null if there is none."""
     known: str | None = None
-    """Code of a known bug of the SQLite version that may be the cause; null if unknown."""
+    """Code of a known bug of the SQLite version that may be the cause; null if none is known."""
     error: str | None = None
     """Reason why the search ended early; null if complete or interrupted."""

@@ -128,7 +128,7 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
         else tuple(random.sample(POINTS, random.choice((1, 2, 4))))
     )
     scale = 20 if are_rare else 1
-    # If only few kinds of calls pause, the pauses can be more frequent.
+    # If processes pause at only few kinds of calls, they can pause at a larger share of them.
     rates = (3, 10, 50, 200) if points == POINTS else (1, 2, 5)
     return {
         "pause_at": points,
@@ -161,7 +161,7 @@ def scheduled(random: Random, given: Schedule) -> Schedule:
 
 
 _OTHER_FIELDS = ("readers", "holders", "reopen", "churn", "filler", "batch", "keys")
-"""Fields of a round that smaller variants set to their defaults."""
+"""Fields of a round, besides pauses, that smaller variants set to their defaults."""
 _PAUSES = {
     "writer_pause": ("writers",),
     "reader_pause": ("readers", "holders"),
@@ -283,7 +283,7 @@ class UserRounds:
     """Rounds with the user's work: its cases in turns, each with new random pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn. `command` begins a command that repeats a round."""
+        """Fields that are None in `given` are drawn at random. `command` begins the printed command."""
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -307,7 +307,7 @@ class UserRounds:
 
 
 def pauses_of(drawn: Drawn) -> Pauses:
-    """Return a function from the number of a process to its pauses; None means no pauses."""
+    """Return a function that returns the pauses of process number N; None means no pauses."""
     case, schedule = drawn
 
     def words_of(process: int) -> list[int] | None:

@@ -14,7 +14,7 @@ def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = No
 
 
 class Repeats(NamedTuple):
-    """Repetitions of a round: number of failures, number of tries."""
+    """Numbers of repetitions of a round: those that failed, and all."""
 
     failed: int
     tries: int

@@ -1,7 +1,7 @@
 """Options of a round of a hunt: processes, pauses and database.
 
 Each process of a round has a role. A holder is a reader with long transactions. Processes pause (sleep) at
-random VFS calls. The VFS is SQLite's interface to files.
+random VFS calls: calls of SQLite's interface to files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ POINTS = (
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list such as "a,b". The JSON Schema does not list `names`."""
+    """Return a parser of a list of `names` such as "a,b". The JSON Schema does not list the names."""
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -193,5 +193,5 @@ BEGUN, ACKNOWLEDGED = 0, 1
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return `size` bytes for a transaction's rows, which reveal a mixture of transactions."""
+    """Return `size` bytes that differ by transaction, so that a row mixed from two of them is noticed."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

@@ -30,7 +30,7 @@ from sqlstress.target import stores_nothing
 AGAIN, MOST_AGAIN = 5, 15
 """Number of repetitions of a failed round, and maximum number if no repetition fails."""
 MOST_TRIES = 8
-"""Maximum number of runs of a smaller variant of a failing run."""
+"""Maximum number of runs of a smaller variant of a failed round."""
 ENOUGH = 2
 """Number of failures after which a smaller variant replaces the larger round."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
@@ -48,15 +48,15 @@ class HuntStudy:
         shrink_time_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hunt` has the settings, to which results are added. `clock` returns seconds."""
+        """`hunt` has the options; the results are added to it. `clock` returns seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Failed trial, else the last trial with a failed statement or lost locks; None without these."""
+        """Failed trial, else the last trial with a failed statement or lost locks; None if none had any."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the trial that failed or had a failed statement."""
+        """Return the report so far, with the kept trial (see `_trial`), if any."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
@@ -143,7 +143,7 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant until it fails ENOUGH times, or too rarely; return the counts.
+        """Run a smaller variant until it failed ENOUGH times, or fails too rarely; return the counts.
 
         `best` is the smallest round so far. The more rarely it failed, the more often the variant is run.
         """
@@ -256,7 +256,7 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of `sqlstress hunt COMMAND`, without --concurrency, which each run chooses."""
+    """Yield the words of `sqlstress hunt COMMAND`, without --concurrency, which each round adds."""
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):

@@ -163,7 +163,7 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads and checks a snapshot, with the counts read first and last."""
+        """Return a function that reads and checks a snapshot. It reads the counts first and last."""
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")

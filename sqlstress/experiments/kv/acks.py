@@ -1,10 +1,11 @@
 """Acknowledgements (records of completed writes) in shared memory, so that a killed worker's writes count.
 
-Each worker has its own part of the memory, an area. A chunk is a batch of operations that the timed loop runs
-without other work in between. A slot records the last write to one key. Parts of an area, in 64-bit words:
+Each worker has an area of the memory. A chunk is a batch of operations that the timed loop runs without other
+work in between. A sequence number counts the rows of a worker's operations. A slot records the last write to
+one key. Parts of an area, in 64-bit words:
 
 - meta: number of operations in the current chunk, and sequence number of the chunk's first row
-- stamps: begin and end of each operation of the chunk; 0 means not done yet
+- stamps: begin and end time of each operation of the chunk, in ns; 0 means not done yet
 - rows: slot of each table row that the chunk reads or writes
 - written: a byte per row: 1 if the row is written, 0 if it is only read or its operation failed
 - sequences, begins, ends: the worker's last acknowledged write to each slot; sequence 0 means no write
@@ -12,8 +13,7 @@ without other work in between. A slot records the last write to one key. Parts o
 
 After a chunk, the worker copies the chunk's writes to their slots; after a worker's death, the parent does.
 If slots for all keys would take too much memory, only some keys, selected by a hash, have slots. The
-published script (`--preset classic`) draws keys from 2**31 numbers, so its slots record a write each, not a
-key.
+published script (`--preset classic`) draws keys from 2**31 numbers, so it has a slot per write, not per key.
 
 In a closed loop an operation begins when the previous one ends. So the two arrays of stamps (begins, ends)
 overlap, shifted by a word: one write sets an end and the next begin.
@@ -49,18 +49,18 @@ UNTRACKED = -1
 
 
 class Shape(NamedTuple):
-    """Sizes of the parts of one worker's shared memory."""
+    """Sizes of the parts of a worker's area (the module docstring lists the parts)."""
 
     width: int
-    """Number of table rows per operation."""
+    """Number of table rows per operation: the rows that a transaction replaces."""
     operations: int
-    """Maximum number of operations in a batch."""
+    """Maximum number of operations in a chunk."""
     slots: int
-    """Number of keys whose last write is recorded."""
+    """Number of slots, one per key whose last write is recorded."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether operations may begin later than the previous one ended, so that begins are stored, too."""
+    """Whether a worker may pause between operations, so that begins are stored separately from ends."""
 
     @property
     def ends_from(self) -> int:
@@ -69,18 +69,18 @@ class Shape(NamedTuple):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Number of 64-bit words in each part: `meta`, `stamps`, `rows`, `written`, all slots, `counts`."""
+        """Numbers of 64-bit words in `meta`, `stamps`, `rows`, `written`, all slots, and `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
     @property
     def words(self) -> int:
-        """Number of 64-bit words in one worker's shared memory."""
+        """Number of 64-bit words in a worker's area."""
         return sum(self.parts)
 
 
 def shape_of(case: Case) -> Shape:
-    """Return the sizes of each worker's shared memory for a case (a set of options)."""
+    """Return the sizes of each worker's area for a case (a set of options)."""
     load = case.spec
     if case.workload == "classic":
         return Shape(1, MAX_CHUNK_ROWS, case.ops or 0, 0)
@@ -90,13 +90,10 @@ def shape_of(case: Case) -> Shape:
 
 
 class AckArea:
-    """A worker's part of the shared memory, with records of the worker's acknowledged writes."""
+    """View of a worker's area of the shared memory, which records its acknowledged writes."""
 
     def __init__(self, words: Any, shape: Shape, worker: int) -> None:
-        """`words` is the shared memory of all workers as a memoryview of format "q".
-
-        `worker` counts from 1.
-        """
+        """`words` is the memory of all workers, in format "q" (64-bit words). `worker` counts from 1."""
         self.shape = shape
         start, parts = (worker - 1) * shape.words, []
         for length in shape.parts:
@@ -109,7 +106,7 @@ class AckArea:
         self.sequences, self.begins, self.ends = (self.last[column::3] for column in range(3))
 
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
-        """Store the rows of the next batch of operations, before the batch begins.
+        """Store the rows of the next chunk of operations, before the chunk begins.
 
         `rows` has the slot of each row. `written` has 1 for a row that is written (and has a slot), else 0.
         The rows' sequence numbers count from `first`.
@@ -121,12 +118,12 @@ class AckArea:
         self.meta[0] = operations
 
     def give_up(self, operation: int) -> None:
-        """Mark an operation of the current batch, counted from 0, as failed: its writes do not count."""
+        """Mark an operation of the current chunk, counted from 0, as failed: its writes do not count."""
         width = self.shape.width
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Record the completed writes of a batch in the slots of their keys. A second call is harmless."""
+        """Record the completed writes of a chunk in the slots of their keys. A second call is harmless."""
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
@@ -139,13 +136,14 @@ class AckArea:
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the current batch of operations as completely recorded."""
+        """Mark the current chunk as recorded, so that it is not recorded again if the worker dies."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
-        """Record the completed writes of a dead worker's last batch in the slots of their keys.
+        """Record the completed writes of a dead worker's last chunk in the slots of their keys.
 
-        Return {sequence number: slot} for writes in progress at the death, which the database may have.
+        Return {sequence number: slot} for the writes in progress at the death, which the database may contain
+        or not.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -158,12 +156,12 @@ class AckArea:
 
 
 def area_of(case: Case, words: Any, worker: int) -> AckArea:
-    """Return the part of the shared array `words` of a worker; `worker` counts from 1."""
+    """Return a worker's area of the shared array `words`; `worker` counts from 1."""
     return AckArea(memoryview(words).cast("B").cast("q"), shape_of(case), worker)
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return parameters of the C loop: keys, values and slots. `first` is the memory of worker 1."""
+    """Return parameters of the C loop: keys, values and slots. `first` is the area of worker 1."""
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),
@@ -192,12 +190,12 @@ def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
 
 
 def tracking_flags(rows: Iterable[int]) -> bytes:
-    """Return a flag for each row's slot: 1 if its writes are recorded, 0 if it is UNTRACKED."""
+    """Return a flag for each slot number in `rows`: 0 if it is UNTRACKED, else 1."""
     return bytes(slot != UNTRACKED for slot in rows)
 
 
 class Slots:
-    """Mapping from a key's number to its slot: the identity if there are slots for all keys."""
+    """Mapping from a key's number to its slot; the two are equal if all keys have slots."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys
@@ -205,7 +203,7 @@ class Slots:
         self.step = coprime(keys)
 
     def slot(self, number: int) -> int:
-        """Return the slot of a key; UNTRACKED if there is no slot."""
+        """Return the slot of key `number`; UNTRACKED if the key has no slot."""
         if self.all_tracked:
             return number
         scattered = number * self.step % self.keys

@@ -1,6 +1,6 @@
 """Companions (processes besides the workers): a checkpointer, a reader with a snapshot, and a WAL watcher.
 
-A companion returns series of values by interval of the window, the measured period of a trial.
+A companion returns series: values for each interval of the window, the measured period of a trial.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.place import SqlitePlace
 
 _SLEEP_S = 0.02
-"""Maximum delay, in seconds, until an extra process notices the end of the trial."""
+"""Maximum delay, in seconds, until a companion notices the end of the trial."""
 MOST = 600
-"""Maximum number of intervals in a series of values over time."""
+"""Maximum number of intervals in a series."""
 PATIENCE_MS = 1000
 """Maximum busy timeout of a checkpoint, in ms: while it waits for a reader, it may block all writers."""
 
 
 class Timing:
-    """Schedule of rounds of work, with pauses in between. Times are of `perf_counter_ns`."""
+    """Schedule of a companion's rounds of work, with pauses in between. Clock: `perf_counter_ns`."""
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
@@ -48,7 +48,7 @@ class Timing:
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
-        """Return `at_ns` as ns since the measured window opened; None outside the window."""
+        """Return `at_ns` as ns since the measured window opened; None if it is outside the window."""
         opens_ns = self._window.opens_ns
         return at_ns - opens_ns if opens_ns <= at_ns < self._window.closes_ns else None
 
@@ -132,10 +132,10 @@ class CheckpointAnswers:
         """Add a checkpoint of file number `file` that took `took_ns` ns.
 
         `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL is unreadable. `at_ns`
-        is the end of the checkpoint since the window's opening; None means outside the window.
+        is when the checkpoint ended, in ns after the window opened; None means outside the window.
 
-        A checkpoint is stuck if it left frames and got no further than the previous one. Frames alone prove
-        nothing: any short read makes a checkpoint leave frames.
+        Checkpoints in a row are stuck if all left frames in the WAL and reached the same frame. A single one
+        that left frames proves nothing: any short read causes it.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -153,7 +153,7 @@ class CheckpointAnswers:
 
 
 class PinnedReader:
-    """Process that holds a snapshot of every file from before the load until the trial ends."""
+    """Process that holds a snapshot of every file, from before the load until the trial ends."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -194,7 +194,7 @@ class WalWatcher:
             indexes = [index for path in self._files if (index := walindex.read(path))]
             size.add(at_ns, sum(sizes))
             largest.add(at_ns, max(sizes))
-            if len(indexes) == len(sizes):  # Without the wal-index of one file, the sums would be too small.
+            if len(indexes) == len(sizes):  # If a wal-index were missing, the sums would be too small.
                 frames.add(at_ns, sum(index.frames for index in indexes))
                 checkpointed.add(at_ns, sum(index.checkpointed for index in indexes))
         return [figure.series() for figure in (frames, checkpointed, size, largest)]

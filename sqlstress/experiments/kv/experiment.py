@@ -70,7 +70,7 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case (set of options) of `--preset classic`; None means that the script leaves a setting alone."""
+"""Case (set of options) of `--preset classic`; a setting of None is one that the script leaves alone."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30
@@ -78,7 +78,7 @@ MAX_TRANSACTION_BYTES = 1 << 30
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the first option that requests an extra process (checkpointer, reader), or an empty text."""
+    """Return the first option that requests a checkpointer or a pinned reader; "" if there is none."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
@@ -96,7 +96,7 @@ def _published(request: LoadRequest) -> Case:
 
 
 def _contradictions(request: LoadRequest) -> Iterator[tuple[str, str]]:
-    """Yield (option that contradicts the published script, the script's behaviour)."""
+    """Yield (option, behaviour of the published script) for each option that contradicts the script."""
     contradicting = request.given - _FREE
     if name := _companion(request):
         yield name, "has none"
@@ -276,7 +276,7 @@ class KeyValueExperiment(Experiment):
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # The loop is no difference: without --loop, hosts choose the loop themselves.
+        # Cases that differ only in the loop do the same work: without --loop, each host chooses its loop.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

@@ -75,7 +75,7 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 
 
 def _uniform(key_space: int, random: Random) -> Draw:
-    """Return a function that draws keys with equal probability, many at once in one long integer.
+    """Return a function that draws keys with equal probability, all from one long random integer.
 
     A key is the key space times a random fraction, in 64 bits. So the probabilities of keys differ a little:
     with 100,000 keys by at most 1 in 10**9, with 10**8 keys by 1 in 1,000.
@@ -186,8 +186,9 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 class Placement:
     """The keys of each bucket (database file).
 
-    If transactions replace several rows, keys form pairs, each always written in one transaction, so that a
-    torn transaction is visible. For an odd number of rows, a bucket's last keys have no partner.
+    If transactions replace several rows, keys form pairs. Both keys of a pair are always written in the same
+    transaction, so that reads can detect a torn transaction. If the number of rows is odd, a bucket's last
+    keys have no partner.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

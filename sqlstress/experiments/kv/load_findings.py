@@ -35,7 +35,7 @@ MIN_JUDGED_WINDOW_S = 1.0
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
 """Length of a window, in seconds, that certainly shows a wait for a usual busy timeout."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of the usual busy timeout to the longest wait, to report no sign of longer waits."""
+"""Minimum ratio of the usual busy timeout to the longest wait, to report "no sign" of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
@@ -108,10 +108,10 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process, in ns, or None.
+    """Return the largest p99 of a kind of operation in any process, in ns, if the processes are unequal.
 
-    None if the processes did about equally many operations, if the numbers are unknown, or with --rate.
-    Otherwise the few processes that got the lock dominate the overall p99.
+    The p99 over all processes would then mostly describe the few that got the lock. Return None if all did
+    about equally many operations, if the numbers are unknown, or with --rate.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -170,10 +170,10 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits beyond the usual busy timeout, which a longer timeout hides.
+    """Yield a finding on waits over the usual busy timeout, which would fail with that timeout.
 
-    Without such waits, yield a finding on waits that lasted for the whole window, if the window was too short
-    to tell.
+    If there are none, but the windows were shorter than that timeout, yield a finding on waits that lasted
+    for a whole window.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
@@ -211,8 +211,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding on long waits for each case that was also measured in a longer window.
 
-    Omit cases whose usual windows already show a wait beyond the usual busy timeout: SQLite has no queue for
-    its lock, so the process would probably wait for the whole longer window, too.
+    Omit a case if its other windows already show a wait beyond the usual busy timeout. SQLite has no queue
+    for its lock, so the longer window would probably show only such a wait again.
     """
     for run in group.runs:
         trial = run.longer
@@ -268,7 +268,7 @@ def _try(ways: Sequence[str]) -> str:
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
     """Return whether the measurements show that `files` database files would not help.
 
-    Judged by the run with the next larger number of files, or else with the most files.
+    Compare the fewest files with at least `files`, or else with the most files that were measured.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -310,20 +310,20 @@ MIN_STUCK_CHECKPOINTS = 3
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
-    """Return a trial's series `name` over all processes; None if there is none."""
+    """Return a trial's series `name` over all processes; None if the trial lacks it."""
     return next(
         (candidate for candidate in trial.series if candidate.name == name and candidate.worker is None), None
     )
 
 
 def total(trial: Trial, name: str) -> int | None:
-    """Return the sum of a trial's series `name`; None if there is none."""
+    """Return the sum of a trial's series `name`; None if the trial lacks it."""
     observed = series_of(trial, name)
     return None if observed is None else sum(observed.values)
 
 
 def most(trial: Trial, name: str) -> int | None:
-    """Return the largest value of a trial's series `name`; None if there is none."""
+    """Return the largest value of a trial's series `name`; None if the trial lacks it."""
     observed = series_of(trial, name)
     return None if observed is None else max(observed.values, default=None)
 
@@ -372,7 +372,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
 
 
 def _autocheckpoint(case: Case) -> int:
-    """Return the number of WAL frames at which SQLite runs a checkpoint by itself."""
+    """Return the WAL frames at which SQLite checkpoints by itself; the default number if that is off."""
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
@@ -408,7 +408,7 @@ def time_accounts(run: Run) -> list[results.Where]:
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return the share of each activity in the operations' time; empty without --where."""
+    """Return each activity's share of the operations' time, if all trials recorded it with --where."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -428,7 +428,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor, if any waits too long."""
+    """Yield a finding on the case whose processes wait most for a processor, if such waits dominate."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -496,7 +496,10 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock most during `activity`; "others" if there is no majority."""
+    """Return the process that held the lock most for `activity`, such as commits, or "others".
+
+    "others" means that no process has a large majority.
+    """
     held: Counter[int] = Counter()
     for account in slow:
         held.update({holder.process: holder.ns for holder in account.held_by if holder.what == activity})
@@ -504,7 +507,7 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # Workers of different passes are unrelated, even if their numbers are equal.
+    # Workers of different passes are unrelated, even if they have the same number.
     if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"

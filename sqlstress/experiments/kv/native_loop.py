@@ -1,8 +1,8 @@
 """Worker's part of the key-value load if the timed loop runs in C.
 
-The C loop gets a plan (a dictionary of parameters), draws the Python loop's operations, and acknowledges
-writes in the shared memory of `acks`. Each value read is compared with the worker's own last write, and one
-in 256 with the last write of the worker that wrote the value.
+The C loop gets a plan (a dictionary of parameters), draws operations like the Python loop, and acknowledges
+writes in the shared memory of `acks`. It compares each value that it reads with the worker's own last write,
+and one in 256 with the last write of the worker that wrote the value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import Place
 
 LARGEST_CHUNK = 64
-"""Maximum number of operations per batch: larger batches evict SQLite's memory from CPU caches."""
+"""Maximum number of operations per chunk: larger chunks evict SQLite's memory from CPU caches."""
 _NO_LIMIT = -1
 
 
@@ -136,7 +136,7 @@ class NativeSource(SelfDriven):
 
 
 def _totals(done: dict[str, Any]) -> Totals:
-    """Return the results of the C loop, without kinds of operations that never occurred."""
+    """Return the totals of the C loop, without kinds of operations that never occurred."""
     names = ("first_ns", "last_ns", "rows", "busy", "busy_snapshot", "bins", "harness_ns", "proof_ns")
     totals = {name: done[name] for name in (*names, "failed", "failed_buckets", "largest_failed_ns")}
     for name in ("operations", "buckets", "largest_ns"):

@@ -98,7 +98,10 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return a column's cell function: the rate of these kinds, if the load reads and writes."""
+    """Return a function that makes a column's cells: operations of these kinds per second.
+
+    The cells are empty if the load only reads or only writes.
+    """
 
     def cell(row: case_table.Row) -> str | None:
         trials = [trial for trial in row.run.valid if trial.seconds > 0]
@@ -141,9 +144,9 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation, or of the slowest process if unfair.
+    """Return the column with the p99 of a kind of operation, or of the slowest process if shares differ.
 
-    `leaves` ranks the columns that are omitted if the table is too wide.
+    If the table is too wide, columns are omitted by their `leaves`, the lowest first.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -257,7 +260,7 @@ def picture(group: Group) -> Iterator[str]:
     """Yield a heading, then a line per case that draws the WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
-        # If the cases differ in an option, the group has parts, and the label includes the option's value.
+        # A group has parts if its cases differ in an option. The label then includes the option's value.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -358,7 +361,7 @@ class KeyValueShown(LoadShown):
     def case_columns(self, runs: Sequence[Run]) -> Mapping[str, Callable[[Run], Value]]:
         columns = {**option_columns(runs, _load), **option_columns(runs, _checkpointing)}
         columns["checkpoint_interval_s"] = _checkpoint_interval_s
-        columns["loop"] = columns.pop("loop")  # In every version, `loop` is the last of these columns.
+        columns["loop"] = columns.pop("loop")  # In all versions, `loop` is the last of these columns.
         return columns
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
@@ -377,7 +380,7 @@ def _companions_label(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
-    # If an option differs between the parts of the group, each value is listed once.
+    # A group has parts if its cases differ in an option. Each value of the option is listed once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
         for part in (

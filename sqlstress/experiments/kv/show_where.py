@@ -36,7 +36,7 @@ _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
 
 def blocks(group: Group) -> Iterator[Block]:
-    """Yield the table with each activity's share of the operations' time; nothing without --where."""
+    """Yield the table with each activity's share of the operations' time, if --where recorded it."""
     if not any(time_accounts(run) for run in group.runs):
         if any(getattr(run.case.spec, "where", False) and run.valid for run in group.runs):
             yield Paragraph(
@@ -149,7 +149,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation: a row per process, that of the operation first."""
+    """Return the timeline of the longest operation: a row per process, first the one that ran it."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -174,7 +174,7 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield the timeline's lines for each activity that occurs."""
+    """Yield the lines of a timeline, one trace per activity that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

@@ -138,7 +138,7 @@ class KvSelection:
     checkpointing: Checkpointing = Checkpointing()
     """Requested extra processes, which checkpoint the WAL or hold a snapshot."""
     server: Server = _UNSAID
-    """Requested server of databases."""
+    """Options for a database server (PostgreSQL)."""
 
 
 LoadRequest = Request[Load, KvSelection]

@@ -31,22 +31,23 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""Row of the database: key as text, slot of the key's last write, stamp (writer) of its value.
+"""Row of the database: key as text, slot of the key's last write, stamp of its value.
 
-The slot is None if last writes to the key are not recorded, the stamp if sqlstress did not make the value.
+The slot is None if last writes to the key are not recorded. The stamp is None if neither the preload nor a
+worker of the trial wrote the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
-"""Maximum number of keys for which arrays of up to 6 MB are kept for later trials."""
+"""Maximum number of keys for which `partition_arrays` keeps its arrays (at most 6 MB) for later trials."""
 _BLOCK = 1 << 14
 _WORDS = "acknowledgements"
 
 
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
-    """Return two shared arrays, kept in `carry`: the bucket of each key, and the keys by bucket.
+    """Return two shared arrays: the bucket of each key, and the keys sorted by bucket.
 
-    Return (None, None) for one bucket, and for the published script, which computes a key's bucket as a
-    remainder.
+    `carry` keeps them for later trials. Return (None, None) for one bucket, and for the published script,
+    which computes a key's bucket as a remainder.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -281,7 +282,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the database files before the first of several trials that differ in the concurrency."""
+        """Create the database files, unless an earlier trial did that differs only in the concurrency."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -326,7 +327,7 @@ class PresetWork(KeyValueWork):
         return ours, ReadHistory(sequences, begins, ends, latest, unknown, history.over)
 
     def _classic_rows(self, rows: dict[int, Any], ours: set[int], pulse: Pulse) -> Iterator[Row]:
-        """Yield all rows of all buckets; store the values of rows in their right bucket in `rows`."""
+        """Yield all rows. Set `rows[key]` to the value of each row that is in the right bucket."""
         assert self.table
         for bucket in range(self.case.buckets):
             for key, value in with_pulses(self.table.rows(bucket), pulse):
@@ -344,7 +345,7 @@ PRELOADED = Stamp(0, 0)
 """Stamp that stands for a value written before the trial."""
 
 Column = Sequence[int] | Mapping[int, int]
-"""Number for each slot (the record of the last write to one key)."""
+"""A number per slot (record of the last write to one key), such as a time."""
 
 
 @dataclass(slots=True)
@@ -363,9 +364,9 @@ class ReadHistory:
     latest: Column
     """Latest begin of any worker's acknowledged write, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write in progress at its worker's death, which the database may have or not."""
+    """Slot of each write in progress at its worker's death, which the database may contain or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time at which a dead worker had certainly ended, by worker."""
+    """Time at which a worker that died had certainly ended, by number of the worker."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Return the reason why the stored write `found` cannot be the last to a slot, or None."""
@@ -397,7 +398,7 @@ class ReadHistory:
 
 
 def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
-    """Return the time at which each dead worker had certainly ended, in ns, by worker."""
+    """Return {worker: time in ns} for workers that died; at this time they had certainly ended."""
     return {outcome.worker: outcome.over_ns for outcome in outcomes if outcome.died and outcome.over_ns}
 
 
@@ -416,7 +417,10 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Compare counters with acknowledged updates; up to `maybe` more may be stored by dead workers."""
+    """Compare counters with acknowledged updates.
+
+    `maybe` is the number of updates that dead workers may have stored in addition.
+    """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}
     for name, updates in acknowledged.items():

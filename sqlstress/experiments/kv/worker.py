@@ -31,7 +31,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check of read values: written in this trial, and pairs of rows from one transaction."""
+    """Checks that values were written in this trial, and pairs of rows by one transaction each."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -41,7 +41,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the values read by gets; `params` of the gets appear only in counter-examples."""
+        """Check the values read by gets. `params` are their keys, which counter-examples show."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -90,7 +90,7 @@ def foreign_read_text(key: Any, value: Any) -> str:
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return text on a get that read a value older than write `last` of its own `worker`."""
+    """Return text on a get that read the value of `stamp`, older than `worker`'s acknowledged `last`."""
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
@@ -110,14 +110,14 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""Maximum total time of lock waits without a completed write, in seconds; then a worker fails."""
+"""Total time of failed lock waits without a completed write, in seconds, after which a worker fails."""
 RESOLUTION = 1 << 16
 """Number of equally likely random values that select the kind of an operation."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """A worker's operations: gets and single replaces. Subclasses have other transactions."""
+    """A worker's operations: gets and single replaces. Subclasses replace several rows or update."""
 
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
@@ -146,7 +146,7 @@ class KeyValueSource:
         self._given_up = 0
         self._refusals = cast("RefusalStore", self.store) if hasattr(self.store, "refuse") else None
         self._refused: list[tuple[int, int, Exception]] = []
-        """Failed operations of the current batch: index, kind, error. Their times are known later."""
+        """Failed operations of the current chunk: index, kind, error. Their times are known at its end."""
         self._make_value = values.maker(worker)
         self._make_values = values.series(worker)
 
@@ -157,7 +157,8 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # A random byte decides each kind. The threshold is rounded at random, so that its mean is exact.
+        # An operation reads if its random byte is below a threshold. This is rounded up or down at random, so
+        # that the share of reads is exact on average.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -176,7 +177,7 @@ class KeyValueSource:
         return Chunk(kinds, calls, params, rows)
 
     def _announce(self, drawn: array[int], numbers: list[int], kinds: bytearray, first: int) -> list[int]:
-        """Announce in shared memory the rows that a batch reads and writes; return their slots."""
+        """Store in shared memory which rows the next chunk reads and writes; return their slots."""
         if self.slots.all_tracked:  # The number of a key is its slot.
             self.area.announce(drawn, kinds, first, len(kinds))
             return numbers
@@ -267,16 +268,16 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""One in this many gets reads a pair of rows, if transactions write several rows."""
+"""Number of gets of which one reads a pair of rows, if transactions write several rows."""
 
 
 class TransactionSource(KeyValueSource):
-    """A worker's operations if transactions have several statements; prepared one by one."""
+    """A worker's operations if transactions have several statements; each is prepared by itself."""
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # Even a load without writes has two kinds of reads, which each chunk's `kinds` distinguishes.
+        # The base class has a shortcut for loads without writes, which expects gets only, but no pairs.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
         self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)
@@ -287,7 +288,7 @@ class TransactionSource(KeyValueSource):
     def _counting_update(self, bucket: int) -> Operation:
         """Return a function that updates a counter, and counts the update as acknowledged at once.
 
-        Other acknowledgements are stored after the batch, perhaps twice, which would make a count wrong.
+        Other acknowledgements are stored after the chunk, perhaps twice, which would make a count wrong.
         """
         update, counts = self.store.updates[bucket], self.area.counts
 
@@ -341,7 +342,7 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of a key's pair in the bucket; the last key of an odd bucket takes any pair."""
+        """Return the number of a key's pair in the bucket; of another pair if the key has no partner."""
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 

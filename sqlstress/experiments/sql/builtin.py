@@ -1,4 +1,4 @@
-"""Built-in scripts (those like TPC-B are pgbench's), their tables, and the tables' invariants."""
+"""Built-in scripts (pgbench's three, and bank), their tables, and invariants of the tables."""
 
 from __future__ import annotations
 

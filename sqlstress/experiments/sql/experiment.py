@@ -1,6 +1,6 @@
 """The experiment `sql`, whose cases differ in number of processes, target, rate and ledger.
 
-The ledger is our table with a row per writing transaction, which proves its commit.
+The ledger is a table of sqlstress with a row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed without `seed`."""
+    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed if `seed` is None."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -131,7 +131,7 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed without `seed`."""
+    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed if `seed` is None."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -141,7 +141,7 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return `value` mapped by a pseudorandom permutation of 0 to `size` - 1.
 
-    A Feistel network is applied until the result is below `size`. `default` is the seed without `seed`.
+    A Feistel network is applied until the result is below `size`. `default` is the seed if `seed` is None.
     """
     count = _to_integer(size)
     if count < 1:
@@ -330,7 +330,7 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores exceptions, because sqlite3 hides the reason."""
+        """Return `call` as an SQL function that stores exceptions, because sqlite3 hides their texts."""
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -400,7 +400,7 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for a single random(), which calls SQLite only for changed variables.
+        """Return a faster function for a lone random(), which calls SQLite only if variables changed.
 
         Variables are compared by identity: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
         """

@@ -77,7 +77,7 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    r"""Return the number of \set commands that begin the script and need no database."""
+    r"""Return the number of \set commands before the first other command of a script."""
     database_commands = (
         position for position, command in enumerate(script.commands) if not isinstance(command, Set)
     )
@@ -120,7 +120,7 @@ def _with_conditions(
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
     """Yield (statement, variables in the conditions under which the statement runs).
 
-    The variables are a pair: those in conditions that are true, those in conditions that are false.
+    The variables are a pair: those in conditions that must be true, those in conditions that must be false.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -152,7 +152,10 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after the commands. `moved` returns the state after a statement."""
+    """Return the possible states after the commands, which begin in one of `states`.
+
+    `moved` returns the state after a statement.
+    """
     for command in commands:
         if isinstance(command, If):
             states = set().union(*(states_behind(branch.body, states, moved) for branch in command.branches))
@@ -164,7 +167,7 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
     """Return the parsed script. Raise UsageError if it is invalid, or uses an unknown variable.
 
-    `variables` are the names of variables that have values.
+    `variables` are the names of variables that have values at the start, in addition to BASE.
     """
     script = _Reader(file, text, dialect).script()
     if not any(statements(script.commands)):

@@ -1,6 +1,6 @@
 """Parent process's part of `sql`: built-in tables, checks of statements and of the ledger.
 
-The ledger is our table with a row per writing transaction, which proves its commit.
+The ledger is a table of sqlstress with a row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SqlWork(UserWork):
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # The rehearsal, a run on a copy of the data, uses Python's sqlite3 and no ledger.
+        # With SQLite the rehearsal, a run on a copy of the data, uses Python's sqlite3 and no ledger.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
@@ -58,7 +58,7 @@ class SqlWork(UserWork):
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
-        """Check that the database accepts each statement, unless scripts create tables."""
+        """Check that the database accepts each statement, unless scripts change the schema."""
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:

@@ -1,7 +1,7 @@
 """Worker's part of the experiment `sql`: runs scripts, drawn by weight, as transactions.
 
-A step is a function of the variables that runs one command of a script. The ledger is our table with a
-numbered row per writing transaction, which proves its commit.
+A step is a function of the variables that runs one command of a script. The ledger is a table of sqlstress
+with a numbered row per writing transaction, which proves its commit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sqlstress.user_work.rehearsal import Calls
 
 LEDGER = "sqlstress_ledger"
-"""Table of sqlstress to which each writing transaction adds a row, which proves its commit."""
+"""Name of the ledger."""
 _NUMBER = "sqlstress_number"
 _LONGEST_NAME = 60
 
@@ -107,7 +107,7 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Return `run`, which runs a statement, with a timer, a ledger row, or a check of checkpoints."""
+        """Return the step `run` of a statement with a timer, a ledger row, or a check of a checkpoint."""
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -117,7 +117,7 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        r"""Return the variables of each transaction, as set by the leading \set commands of its script.
+        r"""Return the variables of the transactions `picks`, set by the leading \set of their scripts.
 
         Other variables keep their values from transaction to transaction. If a script also changes variables
         later, nothing is set in advance: all transactions share one mapping.
@@ -133,7 +133,7 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return a function that runs a script, and retries with equal values if the database is busy."""
+        """Return a function that runs a script, with retries with equal values if the database is busy."""
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -275,10 +275,10 @@ def _do_nothing(_: Any) -> None:
 
 
 class ScriptLedger:
-    """One worker's rows in the ledger: one numbered row per transaction, before the commit."""
+    """Writer of a worker's ledger rows: a numbered row at the end of each transaction."""
 
     def __init__(self, database: Session, worker: int, acknowledged: memoryview) -> None:
-        """`acknowledged` is a shared number, the count of acknowledged commits."""
+        """`acknowledged[0]`, in shared memory, is the number of acknowledged commits."""
         self._insert = database.runs(f"INSERT INTO {LEDGER} VALUES ({worker}, :{_NUMBER})")
         self._acknowledged = acknowledged
 

@@ -1,4 +1,4 @@
-"""Command `watch`, which observes a database that other programs use, without a load."""
+"""Command `watch`, which observes a database that other programs use, and runs no load itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WatchSpec(StudySpec):
-    """Declaration of the observation that the command `watch` runs."""
+    """Declaration of the study that the command `watch` runs."""
 
     result = Watch
     result_key = ("watch", "locks")

@@ -61,26 +61,26 @@ from sqlstress.show.text import draw
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 
 OFTEN = 0.5
-"""Minimum share, 0 to 1, of time with the write lock at which even short holds block others."""
+"""Minimum share of time, 0 to 1, with the write lock at which a process blocks others by short holds."""
 WORTH_TELLING = 0.01
 """Minimum share, 0 to 1, of time with a lock for a finding to mention the lock."""
 PINNED_S = 1.0
 CHECKPOINT_S = 0.1
-"""Minimum seconds for a finding on a reader that keeps the WAL growing, and on a checkpoint."""
+"""Minimum seconds for a finding on an old snapshot (PINNED_S) and on a long checkpoint (CHECKPOINT_S)."""
 IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
-"""Limits for a process that waits, or computes, during a long hold of the write lock.
+"""Limits to report that a process waits, or computes, during a long hold of the write lock.
 
-IDLE_SHARE: maximum share of a processor, and of readings in a wait for the disk. BUSY_SHARE: minimum share of
-a processor. LITTLE_BYTES: maximum size of the data written to disks, for both.
+A process waits if it uses at most IDLE_SHARE of a processor, and computes from BUSY_SHARE on. Neither is
+reported if it waits for the disk for over IDLE_SHARE of the time or writes over LITTLE_BYTES to disks.
 """
 TOGETHER = 0.8
-"""Minimum ratio of a hold of the write lock to a simultaneous checkpoint to blame the checkpoint."""
+"""Minimum length of a hold of the write lock, relative to a checkpoint at that time, to blame the latter."""
 MOST_OF_GAPLESS = 0.9
-"""Minimum ratio of a single hold to the longest time without a gap to explain that time."""
+"""Minimum length of a hold, relative to the longest time without a free write lock, to explain it."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples of a checkpoint waiting for a reader, to name the reader."""
 MIN_STEPS = 5
-"""Minimum number of WAL lengths beyond 1,000 frames that exclude a single large transaction.
+"""Minimum number of different WAL lengths over 1,000 frames that excludes a single large transaction.
 
 Each commit at these lengths begins a checkpoint, unless automatic checkpoints are off.
 """
@@ -92,12 +92,12 @@ _NO_PROCESS = Process(0)
 
 
 def holds(process: Process, lock: str) -> Holds:
-    """Return a process's holds of a lock, without samples if never seen."""
+    """Return a process's holds of a lock; empty if no sample saw a hold."""
     return process.locks.get(lock, Holds())
 
 
 def process_at(watch: Watch, position: int | None) -> Process:
-    """Return the process at index `position`; an empty Process if there is none there."""
+    """Return the process at index `position`; an empty Process if the index is None or out of range."""
     return (
         watch.processes[position]
         if position is not None and 0 <= position < len(watch.processes)
@@ -106,7 +106,7 @@ def process_at(watch: Watch, position: int | None) -> Process:
 
 
 def called(process: Process) -> str:
-    """Return a process's command line, shortened, with files and programs without folders."""
+    """Return a process's command line, shortened: /usr/bin/python becomes python."""
     words = [PurePosixPath(word).name if word.startswith("/") else word for word in process.command]
     return truncate(" ".join(truncate(word, _LONGEST_WORD) for word in words if word), _LONGEST_CALL)
 
@@ -169,7 +169,7 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the cause of a WAL longer than `normal_frames`, as a code; None if unknown or shorter."""
+    """Return the cause (such as SNAPSHOT) of a WAL over `normal_frames`; None if unknown or shorter."""
     if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
@@ -234,7 +234,7 @@ def strange_wal(process: Process, watch: Watch) -> Finding:
 
 
 def unlocked(watch: Watch) -> Finding:
-    """Return the finding on a database without locks, with the number of processes that have it open."""
+    """Return the finding that no lock was seen, with the number of processes with the database open."""
     openers = None if watch.hidden and not watch.openers else watch.openers
     return Finding(
         sentences.watch_unlocked, database=watch.database, openers=openers, hidden=watch.hidden or None
@@ -248,7 +248,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
     is_replaced = any(event.what == REPLACED for event in watch.events)
     for process in watch.processes:
         if process.wal == OTHER_WAL and is_replaced:
-            continue  # The new file has the name of the database: no other name is in use.
+            continue  # The process uses the replaced file, not another name of the database.
         if process.wal and (finding := strange_wal(process, watch)) != first:
             yield finding
     if watch.links > 1 or watch.is_mount:
@@ -308,7 +308,7 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on a process's activity during its longest write lock; empty if unclear."""
+    """Return facts on a process that waited or computed in its longest write lock; empty for others."""
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
         return {}
@@ -323,7 +323,7 @@ def _activity(process: Process) -> dict[str, Any]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the names of readers for which `holder`'s checkpoint waited in most of its samples."""
+    """Return the names of readers for which the checkpoints of process `holder` mostly waited."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))
@@ -397,7 +397,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of time with a free write lock, and the longest time without it.
+    """Yield a finding on the share of time with a free write lock, and the longest time without one.
 
     Yield nothing if a single long hold explains that time, because another finding names its cause.
     """

@@ -84,7 +84,7 @@ WRITE, EXCLUSIVE, PENDING, READ, CHECKPOINT, RECOVERY = (
 )
 """Names of SQLite's locks. In rollback mode, write is the RESERVED lock and read is SHARED."""
 DELETED_WAL, OTHER_WAL = "deleted", "other"
-"""Kinds of a process's WAL: deleted, or that of another name (a hard link) of the database file."""
+"""Kinds of WALs besides the watched one: deleted, or of another name (hard link) of the database file."""
 DELETED, REPLACED, JOURNAL = "deleted", "replaced", "journal"
 """Kinds of events: the database file was deleted or replaced, or its kind of journal changed."""
 
@@ -103,7 +103,7 @@ class MappedSqlite:
 
 @dataclass(frozen=True, slots=True)
 class HoldUsage:
-    """Processor and disk use of a process during its longest hold of the write lock."""
+    """Processor and disk use of a process, read repeatedly during its longest hold of the write lock."""
 
     seconds: float
     """Observed part of the hold, in seconds."""
@@ -155,7 +155,8 @@ class Process:
 class Pin:
     """Read transaction with an old snapshot of the WAL.
 
-    A checkpoint cannot copy frames that are newer than the snapshot, so the WAL cannot start again and grows.
+    A checkpoint cannot copy frames that are newer than the snapshot. So writers cannot start the WAL again
+    from its first frame, and it grows.
     """
 
     processes: tuple[int, ...]
@@ -251,9 +252,9 @@ class Watch:
     pins: tuple[Pin, ...] = ()
     """Read transactions with an old snapshot, which prevents a reset of the WAL; the longest first."""
     waits: tuple[ReaderWait, ...] = ()
-    """Checkpoints that waited for a reader with the write lock held, the most frequent first."""
+    """Checkpoints that held the write lock while they waited for a reader, the most frequent first."""
     without_gap_s: float = 0.0
-    """Longest time without a sample free of WAL readers, in seconds."""
+    """Longest time in which every sample saw a reader of the WAL, in seconds."""
     page_bytes: int = 0
     """Size of a page of the WAL, in bytes; 0 if there was no WAL."""
     frames: int = 0

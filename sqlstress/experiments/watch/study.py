@@ -1,4 +1,4 @@
-"""Run of the command watch: samples of the locks until a time or size limit is reached."""
+"""Run of the command watch: samples of the locks until a limit of time or WAL size is reached."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class HoldUsages:
         self.longest: dict[int, HoldUsage] = {}
         """Usage during the longest hold, by index of the process."""
         self._hold: tuple[int, int] | None = None
-        """(Index of the process with the write lock, number of its hold); None if the lock is free."""
+        """(Index of the process with the write lock, count of its holds); None if the lock is free."""
         self._first: tuple[float, Usage] | None = None
         """(Time, usage) at the start of the present hold; None if unknown."""
         self._read_s = 0.0
@@ -162,7 +162,7 @@ class HoldUsages:
     def add(self, at_s: float, hold: tuple[int, int] | None, pid: int) -> None:
         """Add a sample taken at the time `at_s`.
 
-        `hold` is (index of the process `pid`, number of its hold), or None if the write lock is free.
+        `hold` is (index of the process `pid`, count of its holds so far), or None if the write lock is free.
         """
         is_new = hold != self._hold
         self._hold = hold
@@ -213,7 +213,7 @@ LIST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """Objects for a running watch: empty report, signals to stop, and observer (display)."""
+    """Objects for a running watch: empty report, signals that end the watch, and observer (display)."""
 
     report: Report
     signals: StopSignals
@@ -231,7 +231,7 @@ class WatchOpening:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[WatchBench]:
-        """Yield the objects for the watch. Signals to stop are caught during the with block."""
+        """Yield the objects for the watch. Signals that end it are caught during the with block."""
         with StopSignals() as signals:
             mounted = host.file_system_of(self._path.resolve().parent)
             warning = shared_file_system(mounted, "a lock that another host holds may not be seen")
@@ -312,9 +312,9 @@ class WatchStudy:
                 return
 
     def _holder(self) -> tuple[tuple[int, int] | None, int]:
-        """Return ((index of the process with the write lock, number of its hold), process ID).
+        """Return ((index of the process with the write lock, count of its holds), process ID).
 
-        Return (None, 0) if the lock is free, or its process is beyond the first MOST or outside of this
+        Return (None, 0) if the lock is free, or if its process is beyond the first MOST or outside of this
         system.
         """
         hold = self._tally.hold

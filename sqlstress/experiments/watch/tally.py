@@ -69,7 +69,7 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by one process, with gaps that waiting writers can miss."""
+    """Long holds of the write lock by one process, with gaps so short that waiting writers miss them."""
 
     position: int | None = None
     since_s: float = 0.0
@@ -94,7 +94,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of a `Watch` result that samples change, by the field's name there."""
+    """Fields that samples change, with the names that they have in the result `Watch`."""
 
     samples: int = 0
     open_samples: int = 0
@@ -175,7 +175,7 @@ class WatchTally:
 
     @property
     def hold(self) -> tuple[int, int] | None:
-        """(Index of the process with the write lock, number of its hold); None if the lock is free."""
+        """(Index of the process with the write lock, count of its holds); None if the lock is free."""
         writers = [position for position, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
@@ -332,7 +332,7 @@ class WatchTally:
                 self._other_wals[position] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank` with the result so far. `processes` are listed by their index in the samples."""
+        """Return `blank` with the result so far. `processes` are in the order of their positions."""
         locks: dict[int, dict[str, Holds]] = {}
         for (position, name), runs in self._runs.items():
             if position >= 0:
