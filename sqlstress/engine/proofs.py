@@ -33,7 +33,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return a check of the values that workers read and, if tested, of torn transactions."""
+    """Return a check of the values that workers read and, if tested, of half-visible transactions."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
