@@ -1,4 +1,7 @@
-"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs."""
+"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs.
+
+A bucket is a part of the data: a database file or a group of tables.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, with or without a retry."""
+    """Failures of one statement with one SQLite result code, whether or not it was retried."""
 
     sql: str
     history: tuple[str, ...]
@@ -148,7 +151,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (else)."""
+    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (any other error)."""
     text: str
     """Message, in one line without a full stop."""
 
@@ -208,7 +211,7 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Compile a statement with parameters of these names. Raises the database's error."""
+        """Test that a statement with parameters of these names compiles. Raises the database's error."""
 
     def close(self) -> None:
         """Close the connection."""

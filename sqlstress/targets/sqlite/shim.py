@@ -95,7 +95,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns. All spans that ended later are still in the ring."""
+        """Time, in ns, from which on the ring is complete: it has all spans that ended later."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -111,7 +111,7 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of the time, by cause, that this process spends in later connections. Create it only once."""
+    """Recorder of this process's time, by cause, in connections opened later. Create it only once."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """`words` is the memory of all processes; `process` is the number of this process, from 1.
