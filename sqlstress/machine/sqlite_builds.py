@@ -71,7 +71,7 @@ def _mapped_files(process: psutil.Process) -> set[str]:
 
 
 def builds_of_files(files: Iterable[str]) -> Iterator[Build]:
-    """Yield the SQLite libraries in files, sorted by path. Omit files that cannot be read."""
+    """Yield the SQLite libraries in these files, sorted by path. Omit files that cannot be read."""
     for name in sorted(files):
         path = Path(name)
         with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.

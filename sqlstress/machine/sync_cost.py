@@ -1,4 +1,4 @@
-"""Measurement of the cost of a sync of a 4 KiB write in a folder, as SQLite syncs."""
+"""Measurement of the time to write and sync 4 KiB in a folder, with the sync call that SQLite uses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor. Raises OSError if not available."""
+    """Return the function that makes a sync call by its name. Raises OSError if not available here."""
     if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
