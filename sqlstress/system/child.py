@@ -1,7 +1,7 @@
 """Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be killed while it sends a message. So messages are sent in pieces that pipes accept whole or
-not at all, and the receiver never waits for a piece.
+A process can be killed while it sends a message. So it sends messages in pieces that pipes accept whole or
+not at all, and the receiver never waits for the rest of a piece.
 """
 
 from __future__ import annotations

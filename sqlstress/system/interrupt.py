@@ -85,7 +85,8 @@ def _stop_signals() -> list[signal.Signals]:
 class StopSignals:
     """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal).
 
-    A signal that `check` has not reported by the end of the block is raised again for the previous handler.
+    If `check` has not reported a signal by the end of the block, the signal is raised again for the previous
+    handler.
     """
 
     def __init__(self) -> None:
