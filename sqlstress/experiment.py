@@ -77,7 +77,7 @@ class Experiment(ReportFormat):
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
     """Values of options if a study measures a single case; None removes an option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that chooses the cases to measure; None to measure all."""
+    """Study that chooses the cases to measure; None if all cases are measured."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
@@ -126,7 +126,7 @@ class Experiment(ReportFormat):
         return f"{self.unit(case)}s"
 
     def name_outsider(self, change: str) -> str:
-        """Return a clause on a change by a program, such as "another program deleted the file"."""
+        """Return the clause `change` with a subject, such as "another program deleted the file"."""
         return f"another program {change}"
 
     # Measurement.
@@ -134,7 +134,7 @@ class Experiment(ReportFormat):
     windowed: ClassVar[bool] = False
     """Whether trials count operations in a window of time, unless the user sets their number."""
     retries_empty: ClassVar[bool] = False
-    """Whether a trial without operations is measured again. If not, the rate is 0."""
+    """Whether a trial without operations is measured again. If not, its rate of 0 counts."""
     common_start: ClassVar[bool] = True
     """Whether all processes of a trial start together, on files of this trial only.
 
@@ -172,7 +172,7 @@ class Experiment(ReportFormat):
         return case.duration_s + case.warmup_s
 
     def is_reference(self, case: Case) -> bool:
-        """Return whether the case only shows the cost of the method and is not compared."""
+        """Return whether the case, such as an empty command, only shows the cost of the measurement."""
         return False
 
     def timeout_s(self, case: Case) -> float:

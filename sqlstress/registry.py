@@ -28,7 +28,7 @@ EXPERIMENTS: dict[str, str] = {
 """Import string of each experiment's class, by name in cases, plans and reports."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-"""Name of the experiment if none is named."""
+"""Name of the experiment if the user names none."""
 
 
 class ResultFormat:
@@ -54,7 +54,7 @@ class ReportFormat:
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are at the top level of the case's JSON although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that chooses the cases to measure; None to measure all."""
+    """Study that chooses the cases to measure; None if all cases are measured."""
 
 
 @cache

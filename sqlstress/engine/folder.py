@@ -1,7 +1,7 @@
 """The folder of one measurement with its databases, and the removal of killed runs' folders.
 
 While a process measures, it locks the marker file of its folder: a folder with an unlocked marker was left by
-a killed process. Only files with our names are deleted.
+a killed process. Only files whose names sqlstress uses are deleted.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Create and return an empty folder in `path` for a trial's programs, in place of the last trial's."""
+    """Create and return an empty folder in `path` for the user's programs; remove the last trial's."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)

@@ -11,7 +11,7 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Name of the environment variable that lists the omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Costs of a sync and of our own code. A few syncs are still timed, for the report."""
+"""Cost of a sync and overhead of sqlstress. A few syncs are still timed, for the report."""
 REHEARSAL = "rehearsal"
 """Rehearsal: a run of the user's work on a copy of the data."""
 RERUNS = "reruns"

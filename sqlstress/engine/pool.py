@@ -237,8 +237,8 @@ class Pool:
     ) -> Iterator[tuple[int, Any]]:
         """Yield (process number, message) once per process; after a failure the message is a WorkerExit.
 
-        A failure is a death, an error or a timeout: at `until` (of `monotonic`), or `stall_s` seconds without
-        progress. `fault` says what was not done in time.
+        A failure is a death, an error or a timeout: the time `until` (of `time.monotonic`), or `stall_s`
+        seconds without progress. `fault` is a clause for a timeout, such as "did not end".
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -280,7 +280,7 @@ class Pool:
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Keep the workers for the next trial if all have sent results; else close their pipes: they end."""
+        """Keep the workers for the next trial if all have sent results; else end them: close their pipes."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -333,8 +333,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some modules may not be installed. Experiments that repeat a published script get no fork server, because
-    the script's time includes the start of processes.
+    Some modules may not be installed. Experiments that repeat a published benchmark get no fork server,
+    because the benchmark's time includes the start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:

@@ -1,4 +1,7 @@
-"""Base class of the parent's part of experiments that verify their data after a trial."""
+"""Base class of the parent's part of experiments that verify data after a trial.
+
+All acknowledged writes, of whose success a worker knew, must be stored.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """The parent's part of one trial: create the data, verify acknowledged writes afterwards.
+    """The parent's part of one trial: create the data, and verify it after the load.
 
     A subclass adds `create` and `checks`, which are called only if the target stores data.
     """

@@ -118,7 +118,7 @@ class BenchOpener(Protocol[B_co]):
         """Our files that could not be removed."""
 
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
-        """Return a context manager with a bench; leaving it removes the bench's files."""
+        """Return a context manager that yields a bench, and removes the bench's files at the end."""
 
 
 class ObservationRequest(NamedTuple):

@@ -52,12 +52,12 @@ class Guard:
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Record the identity of the files just before the workers open them."""
+        """Record the files' identities (device and inode numbers), just before workers open them."""
         if self._before:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return the change by another program, or None. Call it after all workers have ended."""
+        """Return a change that another program made, or None. Call it after all workers have ended."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -231,7 +231,7 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Minimum number of processes per core at which one may wait seconds for a processor."""
+"""Minimum number of processes per core at which a process may wait seconds for a processor."""
 
 
 def retry_reason(
@@ -393,7 +393,7 @@ class TrialRunner:
     def discard(self, discard: Callable[[], None]) -> None:
         """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove open files; later trials get a new folder.
+        If files remain, such as open files on Windows, later trials get a new folder.
         """
         if self.keep:
             return

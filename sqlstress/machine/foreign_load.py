@@ -173,7 +173,7 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Minimum length of the time to which a disk's busy time is related, in ms: one write could fill less."""
+"""Shorter times between two disk samples count as this time, in ms: a single write could fill them."""
 _DEVICES = Path("/sys/dev/block")
 
 

@@ -25,7 +25,7 @@ class ControlGroup(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """Counters of a control group since its creation."""
+    """Counters of a control group since its creation. Linux grants a quota per period, such as 0.1 s."""
 
     periods: int
     """Number of periods in which a process of the group wanted to run."""

@@ -32,7 +32,7 @@ class Build(NamedTuple):
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file, or None. Raises OSError, or ValueError if it is empty."""
+    """Return the SQLite library in a file, or None. Raises OSError, or ValueError for an empty file."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:

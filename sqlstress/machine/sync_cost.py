@@ -93,7 +93,7 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile by nearest rank: the smallest value that `percent` % do not exceed."""
+    """Return a percentile by nearest rank: the smallest value that `percent` % of them do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
@@ -115,7 +115,7 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, within the budget."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, limited by `budget_ns`."""
     samples: list[int] = []
     spent = 0
     for block in blocks:

@@ -37,7 +37,7 @@ class Option:
     default: Any
     """Unparsed default value; None if there is no default."""
     group: str
-    """Heading in `--help`."""
+    """Heading under which `--help` lists the option."""
     help: str
     """Sentences for `--help`."""
     short: str = ""

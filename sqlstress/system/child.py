@@ -29,7 +29,7 @@ PIECE = 2000
 macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer, Windows every message.
 """
 MORE, LAST = b"+", b"."
-"""First byte of a piece: whether more pieces of the same message follow."""
+"""First byte of a piece: MORE if further pieces of the same message follow, else LAST."""
 LIFELINES: list[int] = []
 """File descriptors that become readable when this process must end."""
 

@@ -1,4 +1,4 @@
-"""Processes that start at once: a server forks them after it has imported the modules that they need.
+"""Processes that start fast: a server forks them after it has imported the modules that they need.
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 

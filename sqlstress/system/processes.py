@@ -43,7 +43,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message; None at once if no message is complete. Raises EOFError or OSError if closed."""
+        """Return a message, or None without waiting. Raises EOFError or OSError if the pipe is closed."""
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])

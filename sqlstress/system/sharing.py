@@ -43,7 +43,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder of shared memory, or "". Raises EnvironmentFailure."""
+    """Return the folder of shared memory; "" on Windows. Raises EnvironmentFailure."""
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""
