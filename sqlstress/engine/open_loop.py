@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum time for which DueSleeper polls the clock, in ns."""
+"""Minimum and maximum margin of DueSleeper, in ns: how long before a due time it wakes up."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:

@@ -50,7 +50,7 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data for a load loop that runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return its results by name. Raises EnvironmentFailure."""
+        """Run the loop with `plan` (its parameters); return results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
@@ -74,9 +74,9 @@ class Store(WaitingConnections, Protocol):
     pairs: list[Operation]
     """Functions (key, key) → [(key, value), …], which read both keys in one snapshot."""
     puts: list[Operation]
-    """Functions (key, value): one replace in autocommit."""
+    """Functions (key, value): one REPLACE in autocommit."""
     batches: list[Operation]
-    """Functions [(key, value), …]: several replaces in one transaction."""
+    """Functions [(key, value), …]: several REPLACE statements in one transaction."""
     updates: list[Operation]
     """Functions (counter,), which increment the counter in one transaction."""
 
@@ -116,7 +116,7 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed get, pair or single replace; `waited_s` is the wait before the failure.
+        """Count a failed get, pair or single REPLACE; `waited_s` is the wait before the failure.
 
         Batches and updates count their failures themselves.
         """

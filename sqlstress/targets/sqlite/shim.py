@@ -147,8 +147,8 @@ LENGTH_COUNT = 256
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. The
-    lengths are log-uniform.
+    `rates` has a number N for each kind of call in native/pauses.h: one in N calls pauses; 0 means no pause.
+    The lengths of pauses are log-uniform between the limits.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

@@ -95,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded to hold one exclusive lock at the same time."""
+        """Return whether, by their records, two processes held one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
