@@ -236,7 +236,7 @@ def call_of_job(call: str) -> str:
 
 
 def file_name(host: str, others: Collection[str]) -> str:
-    """Return a valid file name for a host that differs from `others`, ignoring case."""
+    """Return a valid file name for a host, which differs from `others` even if case is ignored."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", host).strip("._")[:64] or "host"
     used = {other.lower() for other in others}
     numbered = (f"{name}-{number}" for number in range(2, len(used) + 3))

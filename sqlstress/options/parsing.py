@@ -177,7 +177,7 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations to seconds. A number without a unit is an error."""
+    """Return a parser like `duration`, for which a number without a unit is an error."""
     return duration(least_s, 0.0)
 
 
