@@ -18,7 +18,7 @@ _NAMES = {
     "sqlstress.user_work.notes": ("Notes", "conserved", "counter", "exactly_once", "note"),
     "sqlstress.version": ("__version__",),
 }
-"""Public names, by module that defines them."""
+"""Public names, by the module that defines them."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

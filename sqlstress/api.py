@@ -1,4 +1,4 @@
-"""Python API of `import sqlstress`: functions that measure, and the report that they return."""
+"""Functions of `import sqlstress` that measure, and the report that they return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Figures of a case: the median TPS of its trials, and other figures of the trial with this TPS."""
+    """Figures of a case: the median TPS of its trials, and further figures of the median trial."""
 
     case: Case
     """Measured case (a set of options)."""
@@ -55,7 +55,7 @@ class Figure:
     verified: str
     """Result of the check of the data: ok, failed, unknown or skipped."""
     error: str | None
-    """Reason why the case was not, or not completely, measured; None otherwise."""
+    """Reason why the case was not measured, or not completely; None for a measured case."""
 
     @classmethod
     def of(cls, run: Run) -> Figure:
@@ -116,7 +116,7 @@ class Report:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user interrupted the measurement, so that only earlier results are present."""
+        """Whether the user interrupted the measurement, so that the report only has the results so far."""
         return self.document.interrupted
 
     @property
@@ -136,14 +136,14 @@ class Report:
 
     @cached_property
     def answer(self) -> SearchAnswer | None:
-        """Answer of a `limit` search: highest rate that `holds`, lowest that `breaks`; else None."""
+        """Answer of a `limit` search: highest rate that `holds`, lowest that `breaks`; None without one."""
         from sqlstress.analysis.highest_rate import answer_of
 
         return answer_of(self.document, self.document.limit) if self.document.limit else None
 
     @property
     def verdict(self) -> str | None:
-        """Verdict of an A/B test: pass, fail, inconclusive, or undecided if stopped early; else None."""
+        """Verdict of an A/B test: pass, fail, inconclusive, or undecided (stopped early); else None."""
         return self.document.ab.verdict if self.document.ab else None
 
     @property
@@ -312,7 +312,7 @@ def hunt(
     progress: ProgressCallback | None = None,
     **options: Any,
 ) -> Report:
-    """Hunt for races in SQLite with a built-in load, or in your work: `hunt("app", file="bank.py")`.
+    """Hunt for races in SQLite with a built-in load, or in your code: `hunt("app", file="bank.py")`.
 
     `options` are those of the command `hunt`: `hunt(max_time="30s", driver="apsw")`. If a fault was found,
     the report is not `ok`, and `results["races"]` has the round in which it occurred. For the other
@@ -340,7 +340,7 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Rewrite options in the message of a SqlstressError from the block with `spelling`."""
+    """Rename options in the message of a SqlstressError that the block raises; see `_rename`."""
     try:
         yield
     except SqlstressError as error:
@@ -360,7 +360,7 @@ def _key(option: str) -> str:
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message with each command-line option, such as --dir, replaced by `spelling`."""
+    """Return an error message in which `spelling` renames each command-line option, such as --dir."""
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
@@ -369,15 +369,15 @@ def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
 _OTHER_PARAMETERS = {"dir": "directory", "keep-going": "keep_going"}
 """Python parameters whose names differ from the option, by name of the option."""
 _OPTION = re.compile(r"pip install(?: -\S+)+|(?<![\w'-])--([a-z][a-z0-9-]*)")
-"""Pattern of an option in a message, and of pip commands, whose options are not replaced."""
+"""Pattern of an option in a message, and of a pip command, whose options must not be renamed."""
 _SUGGESTED = re.compile(r"(is not an option of [^.]*\. Did you mean )([a-z][a-z0-9-]*)")
-"""Pattern of the part of a message that suggests an option without dashes."""
+"""Pattern of the part of a message that suggests an option, spelt without dashes."""
 _ARGUMENT = re.compile(r"\A(?:COMMAND|FILE|LOAD|SCRIPT)(?=: )")
 """Pattern of a positional argument's name at the beginning of a message."""
 
 
 def _options_by_name(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options by command-line name, without "--" and without values of None."""
+    """Return options by command-line name (without "--"), except those with the value None."""
     if "dir" in options:
         raise UsageError("dir is not a parameter. Did you mean directory?")
     return {name.replace("_", "-"): value for name, value in options.items() if value is not None}

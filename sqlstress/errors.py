@@ -21,7 +21,7 @@ class UsageError(SqlstressError):
 
 
 class NoWork(UsageError):
-    """No file or command to measure was named."""
+    """The user named no file or command to measure."""
 
     def __init__(self, typed: str, assigned: str) -> None:
         """`typed` is the message for a command line, `assigned` for a plan or a call in Python."""
@@ -55,7 +55,7 @@ class Interrupted(SqlstressError):
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an exception, with the beginning of the text for invalid UTF-8."""
+    """Return the message of an exception; for invalid UTF-8, quote the beginning of the text."""
     if isinstance(error, UnicodeDecodeError):
         return f"no UTF-8: {error.object.decode(errors='replace'):.200}"
     return str(error)

@@ -73,11 +73,11 @@ class Experiment(ReportFormat):
     selection: ClassVar[type] = NoOptions
     """Dataclass of options that select cases and are not stored in them."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
-    """Reasons for missing options of other experiments, by name of the option."""
+    """Reasons why this experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
     """Values of options if a study measures a single case; None removes an option."""
     study: ClassVar[StudySpec | None] = None
-    """Study that chooses the cases to measure; None to measure all."""
+    """Study that chooses the cases to measure; None if all cases are measured."""
 
     def cases(self, request: Request[Any, Any]) -> Iterator[Case]:
         """Yield the requested cases. Raises UsageError if options contradict each other."""
@@ -109,7 +109,7 @@ class Experiment(ReportFormat):
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Description of the work, for tables that include another experiment; else empty."""
+    """Description of the work, for tables shared with another experiment; else empty."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of the spec (the experiment's options) that `work_label` contains."""
 
@@ -128,9 +128,9 @@ class Experiment(ReportFormat):
     # Measurement.
 
     windowed: ClassVar[bool] = False
-    """Whether trials count operations in a window of time, unless their number is given."""
+    """Whether trials count operations in a window of time, unless the user sets their number."""
     retries_empty: ClassVar[bool] = False
-    """Whether a trial without operations is measured again. If not, the rate is 0."""
+    """Whether a trial without operations is measured again. If not, its rate of 0 counts."""
     common_start: ClassVar[bool] = True
     """Whether all processes of a trial start together, on files of this trial only.
 
@@ -143,7 +143,7 @@ class Experiment(ReportFormat):
     applies_settings: ClassVar[bool] = True
     """Whether connections get the settings of the case. If not, the user's code chooses them."""
     retries_refused: ClassVar[bool] = True
-    """Whether a transaction refused by a server is retried until the busy timeout.
+    """Whether workers retry a transaction that a server refused, until the busy timeout.
 
     If not, options of the case limit the number of tries.
     """
@@ -168,7 +168,7 @@ class Experiment(ReportFormat):
         return case.duration_s + case.warmup_s
 
     def is_reference(self, case: Case) -> bool:
-        """Return whether the case only shows the cost of the method and is not compared."""
+        """Return whether the case, such as an empty command, only shows the cost of the measurement."""
         return False
 
     def timeout_s(self, case: Case) -> float:
@@ -176,7 +176,7 @@ class Experiment(ReportFormat):
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether waits may be longer than a window of default length.
+        """Return whether operations may wait longer than a window of default length, which misses them.
 
         The largest case with such waits is measured again in a longer window.
         """
@@ -191,7 +191,7 @@ class Experiment(ReportFormat):
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
         """Return a `Work`: a trial's part in the parent process, which makes and checks data.
 
-        `place` is the location of the data. `salt` makes the trial's written values unique. `carry` is a dict
+        `place` gives access to the data. `salt` makes the trial's written values unique. `carry` is a dict
         for data that later trials reuse.
         """
         raise NotImplementedError
@@ -205,7 +205,7 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        """Return further modules that the processes of a case import before they start."""
+        """Return the names of further modules that a case's processes need, to import them in advance."""
         return ()
 
     def presenter(self) -> Any:
@@ -249,7 +249,7 @@ def windowed_commands() -> dict[str, Experiment]:
 
 
 def case_label(case: Case) -> str:
-    """Return a short label of a case, unique in a plan, such as "8 processes"."""
+    """Return a short label of a case, such as "8 processes", which no other case of the plan has."""
     processes = [f"{case.concurrency} process{'es' * (case.concurrency != 1)}"] if case.concurrency else []
     return ", ".join(filter(None, (experiment_of(case).work_label(case), *processes, case.rate_label)))
 

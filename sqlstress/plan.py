@@ -25,8 +25,8 @@ T = TypeVar("T")
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
     """Return an instance of a dataclass of options. Fields without a value keep their defaults.
 
-    `values` are by name of the option, `known` are further values by name of the field. A field without value
-    and default becomes None, and the experiment sets it later.
+    `values` has values by name of the option, `known` further values by name of the field. A field without
+    value and default becomes None, and the experiment sets it later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -60,7 +60,7 @@ def options_of_command(command: str) -> tuple[Option, ...]:
 
 
 def parse_option(option: Option, value: Any) -> Any:
-    """Return an option's parsed value, or None for None. Raises UsageError, which names the option."""
+    """Return an option's parsed value; None stays None. Raises UsageError, which names the option."""
     try:
         return None if value is None else option.parse(value)
     except ValueError as error:
@@ -88,7 +88,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the option values, by name, that a study of a single case fixes."""
+    """Return the options that a study of a single case fixes, with their values, by name."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
@@ -97,7 +97,7 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
     """Return the plan that a command's options request.
 
     `given` has unparsed values by name; a missing option or None means the default. Raises UsageError for
-    invalid options, and for more than MAX_CASES cases, before the cases take memory.
+    invalid options, and for more than MAX_CASES cases before all of them take memory.
     """
     given = {name: value for name, value in seeded(given).items() if value is not None}
     experiment = commands()[command]

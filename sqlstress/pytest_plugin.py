@@ -81,7 +81,7 @@ class Fixture:
         return report
 
     def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
-        """Return {name of the command's positional argument: words}; empty without words.
+        """Return {name of the command's positional argument: `words`}; empty without words.
 
         Words that are paths in the folder of the test file become these paths.
         """

@@ -28,7 +28,7 @@ EXPERIMENTS: dict[str, str] = {
 """Import string of each experiment's class, by name in cases, plans and reports."""
 
 DEFAULT = next(iter(EXPERIMENTS))
-"""Name of the experiment if none is named."""
+"""Name of the experiment if the user names none."""
 
 
 class ResultFormat:
@@ -37,7 +37,7 @@ class ResultFormat:
     result: ClassVar[type]
     """Dataclass of the result."""
     result_key: ClassVar[tuple[str, str]]
-    """Keys in the JSON report: an object at the top level, and the result in this object."""
+    """Keys of the result in the JSON report: (key at the top level, key in the object there)."""
     label: ClassVar[str]
     """Name of the study in a sentence, such as "a hunt"."""
 
@@ -52,9 +52,9 @@ class ReportFormat:
     key: ClassVar[str | None] = None
     """Key of the spec in the JSON of a case; None if its fields are at the top level."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec at the top level of the case although `key` is set."""
+    """Fields of the spec that are at the top level of the case's JSON although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that chooses the cases to measure; None to measure all."""
+    """Study that chooses the cases to measure; None if all cases are measured."""
 
 
 @cache

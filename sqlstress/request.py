@@ -74,7 +74,7 @@ OPEN_LOOP_OPTIONS = ("rate", "arrival", "latency-limit")
 
 
 def cases_at_rates(request: Request[Any, Any], case: Case) -> Iterator[Case]:
-    """Yield a copy of a case for each requested rate; only the case itself without a rate."""
+    """Yield a copy of a case for each requested rate; if no rate is requested, the case itself."""
     for rate in request.values_for("rate"):
         yield (
             case
@@ -128,7 +128,7 @@ def check_options(
 ) -> None:
     """Raise UsageError if the user set one of `options` that the drivers `names` do not support.
 
-    `enough` is `any` if one driver must support the option, or `all` if all must.
+    `enough` is `any` if support by one driver is enough, or `all` if all must support the option.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):

@@ -129,7 +129,7 @@ def is_damage(code: int | None) -> bool:
 
 
 def is_lack(code: int | None) -> bool:
-    """Return whether a result code means a missing resource or permission, not wrong data."""
+    """Return whether a result code means that a resource or permission is missing, not wrong data."""
     return code is not None and code & 0xFF in _ADVICE and code not in _DATA_CODES
 
 
@@ -150,7 +150,7 @@ _SPECIAL_NAMES = {SIGBUS: "SIGBUS", TRANSACTION_ERROR: "SQLITE_ERROR"}
 
 
 def name(code: int) -> str:
-    """Return the name of a result code; for other extended codes, the primary code's name and the number."""
+    """Return a result code's name; for an unlisted extended code, the primary code's name and the number."""
     if code in NAMES or code in _SPECIAL_NAMES:
         return NAMES.get(code) or _SPECIAL_NAMES[code]
     primary = NAMES.get(code & 0xFF, f"SQLite result code {code & 0xFF}")

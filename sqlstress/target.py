@@ -2,8 +2,8 @@
 
 A target stores the data of a case, such as SQLite or PostgreSQL. A driver is a way to use a target from
 Python, such as sqlite3 or apsw. A target's code is a package in `sqlstress.targets`, or a separate package
-that registers its driver with an entry point. Only modules that require SQLite name a driver or target
-elsewhere.
+that registers its driver with an entry point. Of all other modules, only those that work with SQLite alone
+name a driver or target.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class DriverInfo(NamedTuple):
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """Description of the driver's cheapest call, which is timed."""
+    """Description of the driver's cheapest call, whose time is measured."""
     difference: str = ""
-    """Sentence, without full stop, on data that only this driver uses; may be empty."""
+    """Sentence, without full stop, on data that only this driver uses; empty if there is none."""
     serves: bool = False
-    """Whether the product is a server, which completes requests of processes that have died."""
+    """Whether the product is a server, which may complete a request although its sender has died."""
     package: str = ""
     """Package of the target; empty for the package in `sqlstress.targets` with the target's name."""
 
@@ -203,7 +203,7 @@ def serves(driver: str) -> bool:
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing, to show the highest rate of sqlstress itself."""
+    """Return whether a driver stores nothing: it shows the highest rate of sqlstress itself."""
     return not reported(driver).stores
 
 

@@ -101,7 +101,7 @@ def order_of(plan: Path, directory: str) -> dict[str, str]:
 
 
 class FleetHost(NamedTuple):
-    """A host that measures, with the Dask future of its result."""
+    """A host that measures, and the Dask future (placeholder) of its result."""
 
     name: str
     future: Any
@@ -189,7 +189,7 @@ class Fleet:
         return [host.name for host in hosts if not host.future.done()]
 
     def close(self) -> None:
-        """Remove the hosts' instructions and the heartbeat (see `job`) from the scheduler."""
+        """Remove the hosts' instructions and the heartbeat (defined in `job`) from the scheduler."""
         with suppress(Exception):
             self._order.delete()
             self._heartbeat.delete()
@@ -230,13 +230,13 @@ def measure_fleet(
 def call_of_job(call: str) -> str:
     """Return Python source that imports `job` and makes `call`, such as "identity()".
 
-    A function would be pickled, and pickled code works with only one version of Python.
+    Dask would pickle a function, and pickled code works with only one version of Python.
     """
     return f"__import__('sqlstress.cluster.job', fromlist=['job']).{call}"
 
 
 def file_name(host: str, others: Collection[str]) -> str:
-    """Return a valid file name for a host that differs from `others`, ignoring case."""
+    """Return a valid file name for a host, which differs from `others` even if case is ignored."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", host).strip("._")[:64] or "host"
     used = {other.lower() for other in others}
     numbered = (f"{name}-{number}" for number in range(2, len(used) + 3))

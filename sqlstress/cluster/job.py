@@ -33,7 +33,7 @@ TURN_PORT = 28_461
 POLL_S = 2.0
 """Time between two readings of the heartbeat, or two attempts to bind the port, in seconds."""
 SILENT_S = 60.0
-"""Time without a new heartbeat after which a task stops, in seconds."""
+"""Time without a change of the heartbeat after which a task stops, in seconds."""
 STOP = -1
 """Value of the heartbeat with which the client stops all tasks."""
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

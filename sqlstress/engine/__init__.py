@@ -1,1 +1,1 @@
-"""Execution of trials: worker processes, timed load and clean-up."""
+"""Execution of trials (single runs of a load): worker processes, timed loop and clean-up."""

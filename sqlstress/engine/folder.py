@@ -1,6 +1,7 @@
 """The folder of one measurement with its databases, and the removal of killed runs' folders.
 
-A process locks the marker file of its folder. Only files with our names are deleted.
+While a process measures, it locks the marker file of its folder: a folder with an unlocked marker was left by
+a killed process. Only files whose names sqlstress uses are deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LOCK_TRIES = 50
 
 
 class RunFolder:
-    """The folder of one measurement: created on entering, removed on leaving unless it is kept.
+    """Context manager of the folder of one measurement. It removes the folder unless `keep` is true.
 
     Entering raises UsageError if `parent` is missing, EnvironmentFailure if `parent` is not writable.
     """
@@ -85,7 +86,10 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove and return our unused folders in `parent`; [] if `parent` is unreadable."""
+    """Remove the folders that killed processes left in `parent`; return those that are gone.
+
+    Return [] if `parent` is unreadable.
+    """
     try:
         candidates = [path for path in parent.iterdir() if path.name.startswith(PREFIX)]
     except OSError:
@@ -111,7 +115,7 @@ def _is_abandoned(path: Path) -> bool:
 def remove_our_files(path: Path) -> bool:
     """Delete our files in the run folder `path`, then the folder; return whether it is gone.
 
-    Other files stay. If one of our files cannot be deleted, the marker stays, for a later run to try again.
+    Other files stay. If one of our files cannot be deleted, the marker stays: a later run will try again.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -134,7 +138,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Return a new, empty folder in `path` for a trial's programs; remove the previous one."""
+    """Create and return an empty folder in `path` for the user's programs; remove the last trial's."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -168,7 +172,7 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker; retry for 0.5 s if another sqlstress tests it. Raises OSError."""
+    """Lock the new marker; retry for 0.5 s while another sqlstress tests its lock. Raises OSError."""
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

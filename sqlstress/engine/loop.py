@@ -3,8 +3,9 @@
 A source prepares operations in chunks: lists that the loop runs without other work in between. Drawing keys,
 counting and checking happen between chunks, so that no latency includes them. Their cost is reported.
 
-The stamps of a chunk are the begin and end of each operation. In a closed loop one reading of the clock is
-both an end and the next begin. In an open loop there are pauses between operations.
+The stamps of a chunk are the begin and end of each operation. In a closed loop each operation follows the
+last at once, so one reading of the clock is both an end and the next begin. In an open loop operations are
+due at given times, with pauses between them.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class Window(NamedTuple):
 
     @property
     def bin_ns(self) -> int:
-        """Width of one bin of the operations over time, in ns: 0.1 s, or more for MAX_BINS bins."""
+        """Period for which `Totals.bins` counts operations, in ns: 0.1 s, or 1/MAX_BINS of a long window."""
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
 
 
 class Totals(SimpleNamespace):
-    """Results of one worker's timed loop, which the parent receives without an import."""
+    """Results of one worker's timed loop: a namespace of plain data, which the worker sends to the parent."""
 
     first_ns: int
     """Begin of the worker's first operation, in ns; 0 without operations."""
@@ -52,15 +53,16 @@ class Totals(SimpleNamespace):
     operations: dict[str, int]
     rows: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind of operation: bin → count."""
+    """Latency histogram by kind of operation: index of the bucket → count."""
     largest_ns: dict[str, int]
     longest_wait_ns: int
     bins: list[int]
+    """Number of successful operations that ended in each period of `Window.bin_ns`."""
     busy: int
     busy_snapshot: int
     failed: int
     failed_buckets: dict[int, int]
-    """Latency histogram of failed operations: bin → count."""
+    """Latency histogram of failed operations: index of the bucket → count."""
     largest_failed_ns: int
     """Latency of the slowest failed operation, in ns; 0 if none failed."""
     harness_ns: int
@@ -94,8 +96,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`. `sizes` has each operation's rows; None if the kind determines
-        them.
+        `kinds` may be longer than `stamps`. `sizes` has each operation's number of rows; None if the kind
+        determines it.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -169,7 +171,7 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk's operations until the window closes, or the next is not due soon.
+"""Function that runs a chunk until the window closes, or until no further operation is due soon.
 
 Arguments: source, chunk, current time, close of the window (in ns), clock. Returns results and stamps of
 completed operations.
@@ -179,7 +181,10 @@ completed operations.
 def work_through(
     source: Source | SelfDriven, window: Window, limit: int | None, progress: Any, stop: Any
 ) -> Totals:
-    """Run a worker's operations, in the source's own loop if it has one; return the totals."""
+    """Run a worker's operations, in the source's own loop if it has one; return the totals.
+
+    The parameters are those of `timed_loop`.
+    """
     if isinstance(source, SelfDriven):
         return source.run(window, limit, progress, stop)
     return timed_loop(source, window, limit, progress, stop, closed_loop(source))
@@ -196,7 +201,7 @@ def timed_loop(
 ) -> Totals:
     """Run operations until the window closes, `limit` are done, the source is empty, or stop[0] is set.
 
-    Return the totals. `run` runs one chunk, after which `progress[0]` grows by its successful operations.
+    Return the totals. After each chunk, which `run` runs, `progress[0]` grows by the successful operations.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
@@ -238,8 +243,8 @@ def run_acknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; store each end in shared memory at once.
 
-    A stored end acknowledges the operation, even if the worker is killed later. Arrays of begins and ends may
-    overlap by one word, so that one write sets an end and the next begin.
+    To store the end is to acknowledge the operation: it counts even if the worker is killed later. The arrays
+    of begins and ends may overlap by one word, so that one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
@@ -260,9 +265,9 @@ def run_acknowledged(
 def run_unacknowledged(
     source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
 ) -> tuple[list[Any], Stamps]:
-    """Run a chunk's operations until the window closes; keep the stamps in this process.
+    """Run a chunk's operations until the window closes; keep the stamps in this process's own memory.
 
-    Faster than shared memory, but a killed worker loses its stamps.
+    This is faster than shared memory, but the stamps of a killed worker are lost.
     """
     results: list[Any] = []
     ends: list[int] = []
@@ -288,7 +293,10 @@ def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
 
 
 def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size, so that a chunk takes SHORT_NS to LONG_NS."""
+    """Return the next chunk's size: doubled or halved if the last took less than SHORT_NS or over LONG_NS.
+
+    The size stays if the last chunk was cut short.
+    """
     if done < size:
         return size
     if took_ns < SHORT_NS:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 
 VARIABLE = "SQLSTRESS_OMIT"
-"""Environment variable with the names of omitted measurements, separated by spaces."""
+"""Name of the environment variable that lists the omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Costs of a sync and of our own code. A few syncs are still timed, for the report."""
+"""Cost of a sync and overhead of sqlstress. A few syncs are still timed, for the report."""
 REHEARSAL = "rehearsal"
 """Rehearsal: a run of the user's work on a copy of the data."""
 RERUNS = "reruns"
@@ -19,5 +19,5 @@ RERUNS = "reruns"
 
 
 def is_omitted(name: str) -> bool:
-    """Return whether this process omits a measurement."""
+    """Return whether this process omits the measurement `name`, such as COSTS."""
     return name in os.environ.get(VARIABLE, "").split()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum time for which DueSleeper polls the clock, in ns."""
+"""Minimum and maximum margin of DueSleeper, in ns: how long before a due time it wakes up."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
@@ -49,7 +49,7 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 class DueSleeper:
     """Sleeper that wakes up shortly before a given time, and polls the clock until this time.
 
-    The margin adapts to the system's delay. A short margin takes little processor time for polling.
+    The margin (how early it wakes) follows the system's delays: a short margin saves processor time.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:
@@ -80,7 +80,7 @@ class OpenTotals(SimpleNamespace):
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind, from the due time; "queued" for operations not done in time."""
+    """Latency histogram by kind, from the due time; "queued": operations not done when the window closed."""
     largest_ns: dict[str, int]
     late: dict[int, int]
     """Histogram of the delays that sqlstress itself caused, in ns.
@@ -113,7 +113,7 @@ class OpenLoop:
     def __call__(
         self, source: Source, chunk: Chunk, begin: int, closes_ns: int, clock: Clock
     ) -> tuple[list[Any], Stamps]:
-        """Run a chunk's operations until the window closes, or the next operation is not due soon."""
+        """Run a chunk's operations until the window closes, or until no further operation is due soon."""
         results: list[Any] = []
         dues: list[int] = []
         begins: list[int] = []
@@ -184,7 +184,8 @@ class OpenLoop:
     def finish(self, totals: Totals, now: int) -> None:
         """Add all counts to `totals`, including operations due but not begun at the window's end.
 
-        `now` is the end of the loop, in ns. Include waits since the due time in `totals.longest_wait_ns`.
+        `now` is the end of the loop, in ns. Raise `totals.longest_wait_ns` to the longest time since a due
+        time.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:

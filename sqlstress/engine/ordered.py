@@ -20,15 +20,16 @@ _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return a shared array of zeros with the areas of `workers` workers."""
+    """Return a shared array of zeros with an area (see OperationLedger) for each of `workers` workers."""
     return shared_array("q", _WORDS * workers)
 
 
 class OperationLedger:
     """Reader and writer of one worker's progress in shared memory.
 
-    The worker's area has a word with the chunk's first operation and length, then the end of each operation.
-    Operations run in order, so the ends show which were acknowledged, even after a kill.
+    The worker's area has a word with the index of the chunk's first operation and the chunk's length, then
+    the end of each operation. Operations run in order, so the ends show which were acknowledged, even after a
+    kill.
     """
 
     def __init__(self, words: Any, worker: int) -> None:
@@ -52,7 +53,7 @@ class OperationLedger:
         return self.acknowledged() < first + operations
 
     def acknowledged(self) -> int:
-        """Return the number of acknowledged operations since the start of the list."""
+        """Return the number of operations acknowledged so far, from the start of the worker's list."""
         while True:
             position = self._position[0]
             first, operations = divmod(position, 1 << _LENGTH_BITS)
@@ -76,7 +77,8 @@ class OrderedStep(NamedTuple):
 class OrderedSource:
     """Source of steps in a fixed order. Subclasses set `kinds`.
 
-    Only calls are timed: up to CHUNK steps are prepared ahead. An error ends the worker, so calls must retry.
+    Up to CHUNK steps are prepared ahead, so that only their calls are timed. An error ends the worker, so
+    calls must retry by themselves.
     """
 
     kinds: Sequence[str]
@@ -86,7 +88,7 @@ class OrderedSource:
     def __init__(
         self, words: Any, worker: int, client: WaitingConnections | None, steps: Iterator[OrderedStep]
     ) -> None:
-        """`worker` counts from 1. `client` is None if nothing is stored."""
+        """`worker` counts from 1. `client` is None for a driver without storage."""
         self.row_weights = (0,) * len(self.kinds)
         self.seen = Findings()
         self._ledger, self._link, self._steps = OperationLedger(words, worker), client, steps

@@ -38,7 +38,7 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its pauses inside the database's code, or None."""
+"""Function from a worker's number to its schedule of pauses, as `Place.pause` takes it, or None."""
 
 HUNG = "hung"
 """First word of `WorkerExit.reason` if a worker made no progress for too long."""
@@ -57,11 +57,11 @@ class WorkerExit:
     reason: str | None = None
     """Clause such as "was killed" if there are no results; else None."""
     over_ns: int = field(default=0, compare=False)
-    """Time at which a worker without results was known to have ended, in ns; 0 means unknown."""
+    """Time, in ns, at which the parent knew that a worker without results had ended; 0 means unknown."""
 
 
 def clause(reason: str | None) -> str:
-    """Return the reason as a clause to follow a process's name, such as "was killed"."""
+    """Return a clause to follow a process's name, such as "was killed" or "failed: disk full"."""
     verbs = ("was ", "did ", HUNG, "ended", "closed", "its ")
     return reason if reason and reason.startswith(verbs) else f"failed: {reason}"
 
@@ -96,7 +96,8 @@ class Pool:
     ) -> None:
         """`shared` has the experiment's shared arrays, `trace` the shared memory of `--where`, or None.
 
-        `salt` changes the random draws. `crew` keeps idle workers for the next trial; None: all workers end.
+        `salt` changes the random draws. `crew` keeps workers for the next trial; if it is None, all workers
+        end with this trial.
         """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
@@ -128,7 +129,7 @@ class Pool:
         self.end()
 
     def start(self, pulse: Pulse) -> None:
-        """Start all processes or wake idle workers, without connections yet. Raises WorkerFailure."""
+        """Start all processes, or wake idle workers. They do not connect yet. Raises WorkerFailure."""
         self.started_ns = time.perf_counter_ns()
         for number, job in enumerate(self._jobs, 1):
             woken = self._crew.take(number, job.unshared()) if job.stays else None
@@ -162,7 +163,7 @@ class Pool:
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
         """Wait until every process has answered `call`; return the processes that failed.
 
-        The limit of `timeout_s` starts again with each answer, for many processes on a slow machine.
+        Each answer starts the limit of `timeout_s` again, because many processes may share a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -191,7 +192,7 @@ class Pool:
                 pass  # the process has died; `gather` reports it
 
     def gather(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
-        """Return the results of all workers; give up after `timeout_s` without progress."""
+        """Return the results of all workers; give up after `timeout_s` seconds without progress."""
         messages = self._messages(self._select_pipes(workers=True), None, pulse, HUNG, timeout_s)
         ended = [
             sent if isinstance(sent, WorkerExit) else WorkerExit(number, sent) for number, sent in messages
@@ -200,7 +201,10 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Stop the companions within `timeout_s`; return their series, and a problem or None."""
+        """Stop the companions; return their recorded values, and a message on a failed companion or None.
+
+        A companion that does not end within `timeout_s` seconds has failed.
+        """
         self._words[DISMISSED] = 1
         until = time.monotonic() + timeout_s
         messages = dict(self._messages(self._select_pipes(workers=False), until, pulse, "did not end"))
@@ -220,7 +224,7 @@ class Pool:
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or else of the companions, with process numbers."""
+        """Return the pipes of the workers, or else of the companions, with the process number of each."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
@@ -231,10 +235,10 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number, message) once per process; the message is a WorkerExit after a failure.
+        """Yield (process number, message) once per process; after a failure the message is a WorkerExit.
 
-        A failure is a death, an error or a timeout: at `until` (of `monotonic`), or `stall_s` seconds without
-        progress. `fault` says what was not done in time.
+        A failure is a death, an error or a timeout: the time `until` (of `time.monotonic`), or `stall_s`
+        seconds without progress. `fault` is a clause for a timeout, such as "did not end".
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -254,7 +258,7 @@ class Pool:
                 return
 
     def _receive(self, pipe: Pipe) -> Any:
-        """Return a process's message; None if incomplete; a WorkerExit after death or failure."""
+        """Return a process's message, None if it is incomplete, or a WorkerExit if the process failed."""
         number = self._pipes[pipe]
         try:
             message = self._inboxes[pipe].receive()
@@ -268,15 +272,15 @@ class Pool:
         return message
 
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
-        """Keep idle workers for the next trial; return whether all other processes have ended.
+        """Keep workers for the next trial if possible, and wait for the end of all other processes.
 
-        Wait for their end for up to `timeout_s` seconds.
+        Return whether these have ended within `timeout_s` seconds.
         """
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Keep the workers for the next trial if all have succeeded; else let them end."""
+        """Keep the workers for the next trial if all have sent results; else end them: close their pipes."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -300,9 +304,9 @@ T = TypeVar("T")
 
 
 def to_namespace(case: T) -> T:
-    """Return a copy of the case as a namespace, which a worker reads without its class.
+    """Return a copy of the case as a namespace, which a worker can unpickle without the class Case.
 
-    To receive a dataclass, a process would import modules for about 15 ms.
+    The imports for the class would take each worker about 15 ms.
     """
 
     def convert(value: Any) -> Any:
@@ -329,8 +333,8 @@ COMMON_MODULES = (
 def modules(cases: Iterable[Case]) -> list[str]:
     """Return the names of the modules that the workers' fork server imports in advance.
 
-    Some modules may not be installed. A repeated published script gets no fork server, because the script's
-    time includes the start of processes.
+    Some modules may not be installed. Experiments that repeat a published benchmark get no fork server,
+    because the benchmark's time includes the start of processes.
     """
     names: dict[str, None] = {}
     for case in cases:
@@ -345,9 +349,10 @@ def modules(cases: Iterable[Case]) -> list[str]:
 
 
 def our_processes(case: Case) -> Family | None:
-    """Return all processes that work for a case; None if their processor time is unknown.
+    """Return all processes that work for a case; None if their processor time cannot be known.
 
-    The time is unknown for the user's server on this machine, which has other clients, too.
+    It cannot be known for the user's server on this machine, which has other clients, too, and for the user's
+    programs on a system that does not count ended processes.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -357,7 +362,7 @@ def our_processes(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether processes start without using the disk. Servers and user code may use it."""
+    """Return whether a case's processes start without using the disk, unlike servers and user code."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
@@ -369,7 +374,7 @@ _WORD = 8
 class IdleWorkers:
     """Idle workers, by number, which sleep until a trial takes them, or the `with` block ends.
 
-    Idle workers keep shared arrays and process-wide settings, so trials must have equal settings.
+    They keep the shared arrays and settings of their last trial, so only a similar trial can take them.
     """
 
     def __init__(self) -> None:
@@ -387,8 +392,8 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        Keep the idle workers only if `shared`, the size, and `like` (settings that a process cannot change)
-        allow it.
+        End the idle workers if they have other arrays than `shared`, too short an array of counters, or other
+        settings than `like` (those that a process cannot change).
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -399,7 +404,7 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake idle worker `number` with a message; return its process and pipe, or None if dead."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if none is alive."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None

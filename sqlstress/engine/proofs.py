@@ -1,4 +1,7 @@
-"""Base class of the parent's part of experiments that verify their data after a trial."""
+"""Base class of the parent's part of experiments that verify data after a trial.
+
+All acknowledged writes, of whose success a worker knew, must be stored.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return a check of the values that workers read and, if tested, of torn transactions."""
+    """Return a check of the values that workers read and, if tested, of half-visible transactions."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
@@ -55,7 +58,7 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """The parent's part of one trial: create the data, verify acknowledged writes afterwards.
+    """The parent's part of one trial: create the data, and verify it after the load.
 
     A subclass adds `create` and `checks`, which are called only if the target stores data.
     """

@@ -1,4 +1,7 @@
-"""Interfaces between engine and experiment: the worker's and the parent's part of a trial."""
+"""Interfaces between the engine, which runs trials, and an experiment.
+
+An experiment has a part for the worker processes (Source or SelfDriven) and one for the parent (Work).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ FAILED = 255
 """Kind of an operation that was given up after its timeout."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
-"""Results of a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
+"""Results of a trial with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
 
 
 class Chunk(NamedTuple):
@@ -66,21 +69,21 @@ class Source(Protocol):
         """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT results so far."""
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its settings as read back."""
+        """Return errors in the data that the worker read, and its connections' settings as read back."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class SelfDriven:
-    """A worker's part with its own timed loop, which must count as `engine.loop` does."""
+    """A worker's part of an experiment with its own timed loop, which must count as `engine.loop` does."""
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
         """Run operations as `engine.loop.timed_loop` does; return the totals."""
         raise NotImplementedError
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its settings as read back."""
+        """Return errors in the data that the worker read, and its connections' settings as read back."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -89,7 +92,7 @@ class SelfDriven:
 
 
 class Findings(SimpleNamespace):
-    """One worker's findings, as plain data for a pipe: errors in the data, settings and more."""
+    """One worker's observations, as plain data for a pipe: errors in the data, settings and more."""
 
     effective: dict[str, str]
     reads_checked: int
@@ -115,7 +118,7 @@ class Findings(SimpleNamespace):
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
-    """Clause on an open database file that was replaced or deleted during the work; else None."""
+    """Clause on a database file that was replaced or deleted while the worker had it open; else None."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
@@ -133,7 +136,7 @@ class Outcome(NamedTuple):
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time at which a dead worker was known to have ended, in ns of `perf_counter_ns`; 0: unknown."""
+    """Time of `perf_counter_ns` at which the parent knew of a worker's death, in ns; 0 means unknown."""
 
 
 class Companion(Protocol):
@@ -167,7 +170,7 @@ class Work(Protocol):
         """Create and fill the workers' data. Call `pulse` often; it may raise Interrupted."""
 
     def begins(self, pulse: Pulse) -> None:
-        """Prepare for the load, after the last check of new data, before workers connect."""
+        """Prepare for the load, after a snapshot of the data was taken, before workers connect."""
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
@@ -182,7 +185,7 @@ class Work(Protocol):
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return a trial with observations that explain a change by another program."""
+        """Return the trial, with observations added that explain a change by another program."""
         return trial
 
     @property

@@ -1,4 +1,4 @@
-"""Set-up of a measurement: folder, file descriptors, facts on the machine, stop signals."""
+"""Set-up of a measurement: folder, file descriptors, description of the machine, stop signals."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why the C loop is unavailable for a suitable case, or None."""
+    """Return the reason why a case runs in the Python loop although it could run in C; else None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 
 
 def waiting_drivers(cases: Sequence[Case]) -> list[str]:
-    """Return the drivers of cases whose workers open the database with a busy timeout."""
+    """Return the drivers of cases whose workers open the database, and wait for locks (busy timeout)."""
     waiting = (
         case for case in cases if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
     )

@@ -52,7 +52,7 @@ class Observer:
         """Receive the number of operations of this trial so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
-        """Receive, once a second during `watch`, functions that return the state as page or line."""
+        """Receive, once a second during `watch`, functions that return its results as a page or a line."""
 
 
 SILENT = Observer()
@@ -94,7 +94,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure, starting with the first case."""
+    """Cases that the study may measure; it starts with the first."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 
@@ -118,7 +118,7 @@ class BenchOpener(Protocol[B_co]):
         """Our files that could not be removed."""
 
     def opened(self, observer: Observer) -> AbstractContextManager[B_co]:
-        """Return a context manager with a bench; leaving it removes the bench's files."""
+        """Return a context manager that yields a bench, and removes the bench's files at the end."""
 
 
 class ObservationRequest(NamedTuple):
@@ -132,7 +132,7 @@ class ObservationRequest(NamedTuple):
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception, with a request to report bugs."""
+    """Return the SqlstressError that explains an exception; ask for a report of an unexpected one."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)
@@ -142,7 +142,7 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 
 
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
-    """Return the text for the report on a problem that ends a measurement.
+    """Return the text on a problem that ended a measurement, for the report of the results so far.
 
     Raises the problem instead if it is Interrupted, or if there are no results (`nothing_yet`).
     """

@@ -28,8 +28,8 @@ def summarise(
 ) -> Trial:
     """Return the Trial, without a verdict on its data yet.
 
-    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds from
-    `Pool.call` (from the processes' start without a common start of the load).
+    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
+    count from `Pool.call` or, in an experiment without a common start of the load, from the processes' start.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -67,9 +67,10 @@ def summarise(
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the length of the measurement, in seconds.
+    """Return the length of the measurement, in seconds: that of the window, if there is one.
 
-    Without a window, the time from the first operation's begin to the last operation's end.
+    Without a window it lasts from the first operation's begin to the last operation's end; without a common
+    start of the load, `whole_s`.
     """
     if not experiment_of(case).common_start:
         return whole_s
@@ -137,7 +138,7 @@ def _latency(done: Sequence[Done]) -> dict[str, Latency]:
 def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
     """Return all failed operations by kind and error, the most frequent first.
 
-    A kind or error that was not recorded is empty.
+    The kind and the error are empty if they were not recorded.
     """
     by_error: dict[tuple[str, str], list[tuple[dict[int, int], int]]] = {}
     for failure in done:
@@ -158,7 +159,7 @@ def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the counts of operations that were due, over all workers; None for a closed loop."""
+    """Return the counts and latencies of due operations, of all workers; None for a closed loop."""
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -198,7 +199,7 @@ def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
 
 
 def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return up to MOST_SIGHTINGS events of all workers, added up by topic, kind and traits."""
+    """Return up to MOST_SIGHTINGS observed events, with counts of all workers by topic, kind and traits."""
     by_key: dict[Any, Sighting] = {}
     for finding in findings:
         for topic, kind, count, example, traits in finding.sightings:

@@ -52,12 +52,12 @@ class Guard:
         self._before = place.snapshot(pulse)
 
     def begins(self) -> None:
-        """Record the identity of the files just before the workers open them."""
+        """Record the files' identities (device and inode numbers), just before workers open them."""
         if self._before:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return the change by another program, or None. Call it after all workers have ended."""
+        """Return a change that another program made, or None. Call it after all workers have ended."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -89,7 +89,7 @@ MIN_STALL_S = 1.0
 def seconds_asleep() -> float:
     """Return the time that the machine has slept since a fixed time, in seconds.
 
-    0.0 on Windows, where `perf_counter` counts sleep, so that a late reading shows it.
+    0.0 on Windows, where `perf_counter` goes on during sleep, so that StallDetector sees a long interval.
     """
     if sys.platform == "linux":
         return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -102,8 +102,8 @@ def seconds_asleep() -> float:
 class StallDetector:
     """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 
-    Call `look` several times a second: a long interval between two calls shows that nothing ran. Clocks that
-    do and do not count sleep also show a sleep.
+    Call `look` several times a second: a long interval between two calls shows that nothing ran. A sleep also
+    shows as a difference between a clock that counts it and a clock that does not.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class StallDetector:
         """Begin and end of the longest interval between two readings of `clock`, in seconds."""
 
     def look(self) -> None:
-        """Read the clock."""
+        """Read the clock, and keep the interval since the last call if it is the longest."""
         now = self._clock()
         begin, end = self._longest
         if now - self._last > end - begin:
@@ -138,9 +138,9 @@ class StallDetector:
 
 
 def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins (parts) of a period.
+    """Return whether workers finished operations in most bins (0.1 s or more) of a period.
 
-    The period is in seconds of `perf_counter`. False if the period has no complete bin.
+    The period is given in seconds of `perf_counter`. False if it has no complete bin.
     """
     counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
@@ -154,7 +154,7 @@ def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, e
 
 
 MIN_LEAD_S = 0.005
-"""Minimum time between sending the window (times of the measurement) and the start, in s."""
+"""Minimum time from sending the window (the times of the measurement) to the start of the load, in s."""
 LEAD_ANSWERS = 2.0
 """Additional time before the start, as a multiple of the time for all processes to answer."""
 
@@ -162,8 +162,8 @@ LEAD_ANSWERS = 2.0
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
     """Return the times of start and measurement, late enough for every worker to receive them.
 
-    `answer_s` is the time in which all processes answered. `extra_s` lengthens the warm-up, or else delays
-    the start.
+    `answer_s` is the time in which all processes answered. `extra_s` lengthens the warm-up; without a warm-up
+    it delays the start.
     """
     starts_ns = now_ns + int((MIN_LEAD_S + LEAD_ANSWERS * answer_s) * NS_PER_S)
     if not has_window(case):
@@ -174,9 +174,10 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 
 
 def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
-    """Return the delay of the last worker's begin in the measurement, in seconds, or 0.
+    """Return the time from the begin of the measurement to the last worker's begin, in seconds.
 
-    Also 0 if a worker has died: a late trial is repeated, and a repeat would hide the death.
+    0 within a tolerance, without a window, and if a worker has died: to repeat the trial would hide the
+    death.
     """
     if window.closes_ns == FOREVER_NS or not all(worker.done for worker in ended):
         return 0.0
@@ -189,10 +190,10 @@ def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float
 
 
 class RetryReason(NamedTuple):
-    """Reason why a trial without failures is not valid, so that it may be repeated."""
+    """Reason why a trial is not valid although nothing failed, so that it may be repeated."""
 
     late_s: float
-    """Delay of the last worker after the begin of the measurement, in seconds, or 0."""
+    """Time from the begin of the measurement to the last worker's begin, in seconds, or 0."""
     stalled_s: float
     """Longest time in which nothing ran, in seconds, or 0."""
     missing: str = ""
@@ -228,13 +229,16 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Minimum number of processes per core at which one may wait seconds for a processor."""
+"""Minimum number of processes per core at which a process may wait seconds for a processor."""
 
 
 def retry_reason(
     late_s: float, stalled_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None. Nothing ran for `stalled_s` seconds."""
+    """Return the reason to repeat a trial, or None.
+
+    The last worker began `late_s` seconds late; nothing ran for `stalled_s` seconds.
+    """
     if not (late_s or stalled_s):
         return None
     cores, crowd = usable_cores(), ""
@@ -258,9 +262,9 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Maximum share of processors or disk, 0 to 1, for other programs without a repeat."""
+"""Share of processors or disk, 0 to 1, above which other programs' load makes a trial repeat."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study for other programs' load: a machine may always be busy."""
+"""Maximum number of repeats per study because of other programs' load: a machine may always be busy."""
 
 
 class TrialRunner:
@@ -279,7 +283,7 @@ class TrialRunner:
         starter: Starter = SPAWNING,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`crew` keeps workers alive for the next trial; None: all workers end with their trial."""
+        """`crew` keeps workers alive for the next trial; if it is None, workers end with their trial."""
         self.folder, self.keep, self.signals, self.observer = folder, keep, signals, observer
         self.starter, self._crew = starter, crew
         self.case_number = 0
@@ -335,7 +339,7 @@ class TrialRunner:
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Return one trial, and the reason to repeat it or None. `extra_s` delays the measurement."""
+        """Run a trial; return it and the reason to repeat it, or None. `extra_s` delays the measurement."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -370,7 +374,7 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Start the processes and prepare the data; return a snapshot of the data.
 
-        With a common start of the load, start the processes first.
+        The processes start first if the experiment has a common start of the load.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -387,7 +391,7 @@ class TrialRunner:
     def discard(self, discard: Callable[[], None]) -> None:
         """Call `discard`, which removes files, unless all files are kept. Ignore errors.
 
-        Windows does not remove open files; later trials get a new folder.
+        If files remain, such as open files on Windows, later trials get a new folder.
         """
         if self.keep:
             return
@@ -501,7 +505,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Raise Interrupted, not WorkerFailure, after a stop signal, which may have ended workers."""
+        """Replace a WorkerFailure by Interrupted after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:
@@ -514,7 +518,7 @@ class TrialRunner:
 
 
 def _foreign_share(trial: Trial) -> float:
-    """Return other programs' share of the processors or disk (the larger), 0 to 1; 0 if unknown."""
+    """Return the larger of other programs' shares of the processors and the disk, 0 to 1; 0 if unknown."""
     taken = (trial.foreign_share or 0.0) + (trial.stolen_share or 0.0)
     # A repeat does not help a trial that the CPU quota has stopped, so its processor share does not count.
     return max(0.0 if trial.quota and trial.quota.throttled else taken, trial.disk_share or 0.0)

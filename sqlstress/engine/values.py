@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of rows stored before the load. SQLite stores integers with it in 8 bytes, too."""
+"""Salt of rows stored before the load. SQLite stores integers with any salt in 8 bytes."""
 HEADER = 8
 _STRETCH = 256
 
@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
 class Values:
     """Maker and reader of the values of one trial.
 
-    `trial` becomes the salt, a part of each value; `size` is in bytes.
+    The salt, a part of each value, follows from the number `trial`. `size` is the size of a value in bytes.
     """
 
     def __init__(self, trial: int, size: int) -> None:
@@ -75,14 +75,14 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return bytes to pad a worker's values, each from another offset."""
+        """Return bytes with which a worker pads its values: each value takes them from another offset."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer that a value's integer names; None if no write of this trial made it."""
+        """Return the writer encoded in a value's integer; None if no write of this trial made it."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""Words per process: 64 bytes, so that no two workers share a cache line. Slot 0: the parent."""
+"""Words per process: 64 bytes, so that no two workers share a cache line. The first are the parent's."""
 STOP, DISMISSED = 0, 1
 """Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
 """Time before the common start, in ns, at which a worker stops sleeping and polls the clock."""
 
 READY_CALL = "are you there?"
-"""Message that a process answers with Ready. The first READY_CALL means that the data exists."""
+"""Message that a process answers with Ready. The first READY_CALL shows that the data is prepared."""
 
 
 class Job(NamedTuple):
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     """Number of the process: 1 to `concurrency` for workers, more for companions."""
     salt: int
     counters: Any
-    """Shared 64-bit words: SLOT_WORDS for the parent, then SLOT_WORDS for each worker."""
+    """Shared 64-bit words: SLOT_WORDS for the parent's flags, then SLOT_WORDS for each worker's progress."""
     shared: tuple[Any, ...]
     """The experiment's shared arrays."""
     trace: Any = None
@@ -87,13 +87,13 @@ class Observed(NamedTuple):
 
 
 class FailedWork(NamedTuple):
-    """Message from a process that cannot go on. `reason` is a clause."""
+    """Message from a process that cannot go on. `reason` describes its error."""
 
     reason: str
 
 
 def main(job: Job, pipe: Pipe) -> None:
-    """Do one job of a worker, and further jobs if the worker stays for later trials."""
+    """Run a worker process: do one job, and further jobs if the worker stays for later trials."""
     # No garbage collection: a worker creates few cycles, and pauses must not be measured.
     gc.disable()
     gc.freeze()

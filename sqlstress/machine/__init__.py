@@ -22,11 +22,11 @@ def fingerprint(
     sync_budget_ns: int = sync_cost.BUDGET_NS,
     waiting: Sequence[str] = (),
 ) -> Environment:
-    """Return the environment of databases in `folder`, after about 0.3 s on a common disk.
+    """Measure and return the environment of databases in `folder`, in about 0.3 s on a common disk.
 
     `not_native` has reasons why a load that suits the C loop runs in Python. `sync_budget_ns` limits the time
-    for samples of a sync. The wait for a lock is timed for each driver in `waiting`, in 0.05 s, or up to 3 s
-    if the library waits in steps of a second. Raises EnvironmentFailure if the folder is not writable.
+    for timing syncs. For each driver in `waiting`, the wait for a lock is timed: this takes 0.05 s, or up to
+    3 s if the library waits in steps of a second. Raises EnvironmentFailure if the folder is not writable.
     """
     machine = host.describe_host()
     mounted = host.file_system_of(folder)

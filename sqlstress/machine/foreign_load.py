@@ -1,6 +1,6 @@
 """Load of other programs during a measurement, on processors and the disk.
 
-On processors, it includes other guests of the hypervisor and slow-downs by heat.
+On processors, it includes the time that other guests of the hypervisor took. Slow-downs by heat are counted.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 class Family:
     """A process and all its descendants, whose processor time is added up.
 
-    When a process has ended, Linux adds its time to its parent's; elsewhere its last reading counts.
+    When a process has ended, Linux adds its time to its parent's; macOS and Windows do not, so its last
+    reading counts.
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` None: this process. `changing`: list descendants each time. Raises NoSuchProcess."""
+        """`pid` is None for this process. `changing` lists descendants each time. Raises NoSuchProcess."""
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
         """Last reading of each descendant, in seconds; empty if the system counts ended processes."""
 
     def spent_s(self) -> float | None:
-        """Return the processor time of the processes since their start, in seconds, or None."""
+        """Return the processor time of all processes since their start, in seconds; None if unreadable."""
         try:
             if self.changing or self._descendants is None:
                 # Children come before their parents.
@@ -45,7 +46,7 @@ class Family:
             return None
 
     def _descendant_s(self, process: psutil.Process) -> float:
-        """Return a descendant's processor time, in seconds; after its end the last reading or 0."""
+        """Return a descendant's processor time, in seconds; if it has ended, its last reading, or 0."""
         try:
             spent = _processor_s(process)
         except psutil.NoSuchProcess:
@@ -61,9 +62,9 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time between first and last sample, in s: processor time counts in hundredths."""
+"""Minimum time from the first to the last sample, in s: systems count processor time in 0.01 s."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor spent on samples: about 60 µs for each of our processes."""
+"""Maximum share of a processor spent on samples. A sample takes about 60 µs for each of our processes."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Fields of `psutil.cpu_times` that `CpuSample.busy` omits.
@@ -122,7 +123,7 @@ def shares(first: CpuSample, last: CpuSample, processors: int) -> Shares:
 
 
 def throttled(folder: Path = _PROCESSORS) -> int | None:
-    """Return the number of slow-downs by heat (thermal_throttle of Linux on x86), or None."""
+    """Return the number of slow-downs by heat so far; None except for Linux on x86 (thermal_throttle)."""
     try:
         counts = [int(path.read_text()) for path in folder.glob("cpu*/thermal_throttle/*_throttle_count")]
     except (OSError, ValueError):
@@ -134,7 +135,7 @@ class CpuMonitor:
     """Sampler of processor times during the load. Intervals grow with the length of the load."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Take samples between two times of `perf_counter_ns`. `own` has our processes, or is None."""
+        """Take samples between two times of `perf_counter_ns`. `own` is None if our time is unknown."""
         self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
@@ -162,7 +163,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares of other programs and guests; None for less than MIN_INTERVAL_S."""
+        """Return the shares of other programs and guests; None if samples span under MIN_INTERVAL_S."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -172,7 +173,7 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Minimum time for a busy share, in ms: a single write could fill a shorter time."""
+"""Shorter times between two disk samples count as this time, in ms: a single write could fill them."""
 _DEVICES = Path("/sys/dev/block")
 
 
@@ -222,8 +223,8 @@ def disk_share(first: DiskSample, last: DiskSample) -> float:
 class DiskMonitor:
     """Monitor of other programs' load on a disk, from its creation until `share`.
 
-    Our processes must not use the disk in this time, because nothing marks our requests: `write_bytes` counts
-    dirty memory, and a file system also writes its journal.
+    Our processes must not use the disk in this time, because the system does not show whose a request is:
+    `write_bytes` counts memory to be written later, and a file system also writes its journal.
     """
 
     def __init__(self, disk: str | None) -> None:

@@ -52,7 +52,7 @@ def usable_cores() -> int:
 def sleep_1ms() -> None:
     """Sleep for 1 ms as SQLite's busy handler does.
 
-    On Windows Python has a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
+    On Windows time.sleep uses a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
     """
     if sys.platform == "win32":
         import ctypes

@@ -25,7 +25,7 @@ class ControlGroup(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """Counters of a control group since its creation."""
+    """Counters of a control group since its creation. Linux grants a quota per period, such as 0.1 s."""
 
     periods: int
     """Number of periods in which a process of the group wanted to run."""
@@ -36,12 +36,15 @@ class Stat(NamedTuple):
 
 
 def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
-    """Return the group with the lowest quota for a process, or None. `proc` is its folder in /proc."""
+    """Return the control group with the lowest quota for a process; None if no quota limits it.
+
+    `proc` is the process's folder in /proc.
+    """
     return min(_groups_with_quota(proc), key=lambda group: group.cores, default=None)
 
 
 def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
-    """Yield the groups with a quota among the process's group and its ancestors, cgroup 1 or 2."""
+    """Yield the groups with a quota among the process's group and its ancestors, in cgroup 1 or 2."""
     try:
         memberships = (proc / "cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
         mounts = (proc / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")

@@ -32,7 +32,7 @@ class Build(NamedTuple):
 
 
 def build_in(file: Path) -> Build | None:
-    """Return the SQLite library in a file, or None. Raises OSError, or ValueError if it is empty."""
+    """Return the SQLite library in a file, or None. Raises OSError, or ValueError for an empty file."""
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         source = _SOURCE.search(data)
         if not source:
@@ -71,7 +71,7 @@ def _mapped_files(process: psutil.Process) -> set[str]:
 
 
 def builds_of_files(files: Iterable[str]) -> Iterator[Build]:
-    """Yield the SQLite libraries in files, sorted by path. Omit files that cannot be read."""
+    """Yield the SQLite libraries in these files, sorted by path. Omit files that cannot be read."""
     for name in sorted(files):
         path = Path(name)
         with suppress(OSError, ValueError):  # For example a device, or a file that is empty or was replaced.

@@ -1,4 +1,4 @@
-"""Measurement of the cost of a sync of a 4 KiB write in a folder, as SQLite syncs."""
+"""Measurement of the time to write and sync 4 KiB in a folder, with the sync call that SQLite uses."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that syncs a file descriptor. Raises OSError if not available."""
+    """Return the function that makes a sync call by its name. Raises OSError if not available here."""
     if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
@@ -93,7 +93,7 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile by nearest rank: the smallest value that `percent` % do not exceed."""
+    """Return a percentile by nearest rank: the smallest value that `percent` % of them do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
@@ -115,7 +115,7 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, within the budget."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, limited by `budget_ns`."""
     samples: list[int] = []
     spent = 0
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Warnings about an environment that affects figures, from facts about the machine."""
+"""Warnings about facts of the machine that distort figures or endanger data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends. The last of several equal pragmas counts."""
+    """Return the settings on which durability depends. Of repeated pragmas the last counts."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -93,7 +93,7 @@ class MachineFacts:
 NO_DISK_UNDER_NS = 20_000
 """Minimum plausible time for a disk to write and sync a block, in ns."""
 TICK_OVER_NS = 5_000_000
-"""Minimum duration of a 1 ms sleep that shows rounding up to a clock tick, in ns."""
+"""Duration of a 1 ms sleep above which it was rounded up to a clock tick, in ns."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 # Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0. fakeowner is from Docker Desktop.

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 NAME = "dsn"
-"""Name of the option with a connection string."""
+"""Name of the option whose value is a connection string."""
 HIDDEN = "..."
 """Text in place of a part that may be secret."""
 PACKAGE = "'.[postgres]'"
@@ -63,7 +63,7 @@ def dsn(value: Any) -> Dsn:
 
 
 def redact(value: str) -> str:
-    """Return the parts of a connection string that may be shown; "..." for any other text."""
+    """Return the parts of a connection string that may be shown; HIDDEN for any other text."""
     try:
         return str(dsn(value))
     except ValueError:
@@ -117,7 +117,7 @@ def _parse(text: str) -> dict[str, str]:
 
 
 def _unquoted() -> ValueError:
-    """Return the error for an invalid connection string, without quoting it."""
+    """Return the error for an invalid connection string. Its message does not quote the string."""
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"
@@ -136,7 +136,7 @@ def _defaults() -> dict[str, str]:
 
 
 def _shown_name(value: str | None) -> str:
-    """Return a user or database name; "..." if it may be part of a password, "" for None."""
+    """Return a user or database name; HIDDEN if it may be part of a password, "" for None."""
     return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 

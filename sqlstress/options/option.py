@@ -37,7 +37,7 @@ class Option:
     default: Any
     """Unparsed default value; None if there is no default."""
     group: str
-    """Heading in `--help`."""
+    """Heading under which `--help` lists the option."""
     help: str
     """Sentences for `--help`."""
     short: str = ""
@@ -84,8 +84,8 @@ def option(
     """Return a dataclass field that is an option, with the parsed default.
 
     `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
-    field has no default, because all code that makes a case sets it. `unsaid` is the value of the field in a
-    report without it, if not the default.
+    field has no default, because all code that makes a case sets it. `unsaid` is the field's value, if not
+    the default, in a report that lacks the field.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:

@@ -111,7 +111,7 @@ def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
 
 
 def percentage(least: float, most: float) -> Parse:
-    """Return a parser of shares such as "90%" or 0.9, within bounds from 0 to 1."""
+    """Return a parser of shares such as "90%" or 0.9, from `least` to `most` (both from 0 to 1)."""
 
     def parse(value: Any) -> float:
         text = value.strip() if isinstance(value, str) else value
@@ -177,12 +177,12 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser of durations, in seconds, that require a unit."""
+    """Return a parser like `duration`, for which a number without a unit is an error."""
     return duration(least_s, 0.0)
 
 
 def duration(least_s: float, most_bare_s: float = MAX_UNITLESS_S) -> Parse:
-    """Return a parser of durations up to a day, in seconds.
+    """Return a parser of durations from `least_s` seconds to a day; parsed values are in seconds.
 
     A number without a unit means seconds, and may be at most `most_bare_s`.
     """
@@ -238,7 +238,7 @@ def ranges(most: int) -> Parse:
 def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
     """Return a parser of lists of numbers up to `most`. The str parameters are for error messages.
 
-    The pattern `item` matches a range, with a group for each end, and perhaps one for the step.
+    The pattern `item` matches a number or a range. Its groups are both ends and, perhaps, the step.
     """
 
     def span(value: Any) -> range:

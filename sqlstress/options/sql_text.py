@@ -25,7 +25,7 @@ class Dialect(NamedTuple):
     quotes: str
     """Characters that open quoted text. A token of kind "other" with such a character is not closed."""
     body: re.Pattern[str]
-    """Pattern of the beginning of a statement with semicolons before END, such as CREATE TRIGGER."""
+    """Pattern of the beginning of a statement that has semicolons up to an END, such as CREATE TRIGGER."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text from `start` to `end`, including spaces and comments."""

@@ -1,7 +1,7 @@
 """Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be killed while it sends a message. So messages are sent in pieces that pipes accept whole or
-not at all, and the receiver never waits for a piece.
+A process can be killed while it sends a message. So it sends messages in pieces that pipes accept whole or
+not at all, and the receiver never waits for the rest of a piece.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PIECE = 2000
 macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer, Windows every message.
 """
 MORE, LAST = b"+", b"."
-"""First byte of a piece: whether more pieces of the same message follow."""
+"""First byte of a piece: MORE if further pieces of the same message follow, else LAST."""
 LIFELINES: list[int] = []
 """File descriptors that become readable when this process must end."""
 

@@ -1,4 +1,4 @@
-"""Processes that start at once: a server forks them after it has imported the modules that they need.
+"""Processes that start fast: a server forks them after it has imported the modules that they need.
 
 The server belongs to one measurement, so that it has the measurement's environment, limits and streams.
 
@@ -46,7 +46,7 @@ On a busy machine it is slow to wait for each process. But systems limit the num
 messages that the server has not read yet to some hundreds.
 """
 LOST_EXIT_CODE = 255
-"""Exit code of a process that ended with the fork server, as in multiprocessing."""
+"""Exit code of a process that ended because the fork server ended, as in multiprocessing."""
 
 _PRIVATE = (
     (spawn, "_main", 2),
@@ -131,7 +131,7 @@ class ForkServer(processes.Starter):
 
 
 _SERVER: ContextVar[ForkServer] = ContextVar("server")
-"""Server that forks the process which is being started."""
+"""Fork server for the process that is now being started."""
 
 
 class _ForkedProcess(BaseProcess):
@@ -143,7 +143,7 @@ class _ForkedProcess(BaseProcess):
 
 
 class _Forked(popen_forkserver.Popen):
-    """Handle of a forked process, as multiprocessing needs it."""
+    """Handle of a forked process, with the methods that multiprocessing calls."""
 
     _fds: list[int]
     """Descriptors of this process that the forked process inherits."""

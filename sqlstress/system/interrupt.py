@@ -42,7 +42,7 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Signal the main thread after it has left `_repeat_interrupt`, and so the finalizer."""
+    """Send a signal to the main thread after it has left `_repeat_interrupt`, and so the finalizer."""
     while _is_in_hook():
         time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":
@@ -74,7 +74,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that this thread can catch, except for those ignored as by nohup."""
+    """Return the stop signals that this thread can catch, without ignored ones (nohup ignores SIGHUP)."""
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.
@@ -85,7 +85,8 @@ def _stop_signals() -> list[signal.Signals]:
 class StopSignals:
     """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal).
 
-    A signal that `check` has not reported by the end of the block is raised again for the previous handler.
+    If `check` has not reported a signal by the end of the block, the signal is raised again for the previous
+    handler.
     """
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ class Inbox:
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message; None at once if no message is complete. Raises EOFError or OSError if closed."""
+        """Return a message, or None without waiting. Raises EOFError or OSError if the pipe is closed."""
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
@@ -81,7 +81,7 @@ _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
-    """Yield a starter of processes that need `modules`, also for each ChildCaller inside the block.
+    """Yield a starter of processes that need `modules`. Each ChildCaller inside the block uses it, too.
 
     The starter forks processes from a server that has imported `modules`. Without modules, on Windows, and if
     `forkserver` does not support this Python, the starter spawns processes.
@@ -106,7 +106,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 
 
 def start(process: BaseProcess) -> None:
-    """Start a process that Ctrl-C does not reach, even during its imports. Raises OSError."""
+    """Start a process that Ctrl-C does not reach, even while it imports modules. Raises OSError."""
     if sys.platform != "win32":
         # Start multiprocessing's tracker now, because its start unblocks SIGINT. SIGHUP must not end it.
         with blocked_signal("SIGHUP"):

@@ -1,8 +1,8 @@
 """Arrays of numbers that processes share, in memory that is certainly available.
 
 Shared memory of multiprocessing is a file in /dev/shm or the temporary folder. RawArray clears it by writing
-to the mapped memory: without space (a container's small /dev/shm, a full disk) SIGBUS kills the process. Here
-a system call clears it, and returns an error instead.
+to the mapped memory: without space (a container's small /dev/shm, a full disk) SIGBUS kills the process. This
+module clears it by a system call, which returns an error instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def shared_array(code: str, length: int) -> Any:
 
 
 def shared_memory_folder() -> str:
-    """Return the folder of shared memory, or "". Raises EnvironmentFailure."""
+    """Return the folder of shared memory; "" on Windows. Raises EnvironmentFailure."""
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""

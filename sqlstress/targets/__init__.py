@@ -77,8 +77,8 @@ def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) 
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
     """Start a long database task in a thread. Yield a function that waits for its result.
 
-    The function calls `pulse` while it waits. The end of the block interrupts the task. The main thread stays
-    free to handle signals. Raises EnvironmentFailure.
+    The function calls `pulse` while it waits. The end of the block interrupts an unfinished task. The main
+    thread stays free to handle signals. Raises EnvironmentFailure if no thread can start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -51,7 +51,7 @@ class DryStore:
 
 
 class DryPlace(Place):
-    """Access to no data. Only the key-value operations are supported."""
+    """A place without data, which supports only the key-value operations."""
 
     stores: Literal[False] = False
 
@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: every get in the C loop returns an initial value."""
+        """Return a store without connections: the C loop answers gets with values from before the load."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

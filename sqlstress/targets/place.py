@@ -76,7 +76,7 @@ class Disturbance(NamedTuple):
     text: str
     """Sentence that describes the change, without a full stop."""
     unread: str | None = None
-    """Verdict ("failed" or "unknown") if the data is unreadable, else None."""
+    """Verdict on the data ("failed" or "unknown") if it is unreadable; None if it can be checked."""
 
 
 class Seal:
@@ -151,7 +151,7 @@ class Snapshot(Protocol):
         return None
 
     def seal(self) -> None:
-        """Record the device and inode numbers of the files again, after files were restored."""
+        """Record the device and inode numbers of the files again, because files may have been restored."""
         return
 
     def changed(self, pulse: Pulse) -> Disturbance | None:
@@ -243,7 +243,7 @@ class Place(Protocol):
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return the state that no worker changes, such as the journal mode, or None."""
+        """Record and return state that no worker changes, such as the journal mode; None if there is none."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -290,7 +290,7 @@ class SqlPlace(Place, Protocol):
         """Return a connection for reads during the load, with the settings of the case."""
 
     def reading(self, pulse: Pulse) -> AbstractContextManager[Reader]:
-        """Connect for reads while no worker runs."""
+        """Yield a connection for reads while no worker runs."""
 
     def making(self, pulse: Pulse) -> AbstractContextManager[Maker]:
         """Yield a connection to create the data; prepare the data for the load at the end of the block.
@@ -311,7 +311,7 @@ class Target(Protocol):
         """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, perhaps with changed options.
+        """Return the case, perhaps with changed options, such as `server`.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
@@ -370,5 +370,5 @@ class Target(Protocol):
         """
 
     def describe(self, driver: str) -> SqliteBuild | None:
-        """Return the driver's database library, for the report, or None."""
+        """Return a description of the driver's SQLite library for the report; None for other products."""
         return None

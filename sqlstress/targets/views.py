@@ -1,4 +1,7 @@
-"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs."""
+"""Interfaces to a target's data: keys and values, SQL, and addresses for user programs.
+
+A bucket is a part of the data: a database file or a group of tables.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, with or without a retry."""
+    """Failures of one statement with one SQLite result code, whether or not it was retried."""
 
     sql: str
     history: tuple[str, ...]
@@ -47,7 +50,7 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data for a load loop that runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` and return its results by name. Raises EnvironmentFailure."""
+        """Run the loop with `plan` (its parameters); return results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
@@ -71,9 +74,9 @@ class Store(WaitingConnections, Protocol):
     pairs: list[Operation]
     """Functions (key, key) → [(key, value), …], which read both keys in one snapshot."""
     puts: list[Operation]
-    """Functions (key, value): one replace in autocommit."""
+    """Functions (key, value): one REPLACE in autocommit."""
     batches: list[Operation]
-    """Functions [(key, value), …]: several replaces in one transaction."""
+    """Functions [(key, value), …]: several REPLACE statements in one transaction."""
     updates: list[Operation]
     """Functions (counter,), which increment the counter in one transaction."""
 
@@ -113,7 +116,7 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed get, pair or single replace; `waited_s` is the wait before the failure.
+        """Count a failed get, pair or single REPLACE; `waited_s` is the wait before the failure.
 
         Batches and updates count their failures themselves.
         """
@@ -148,7 +151,7 @@ class DatabaseError(NamedTuple):
     """An error that the database has returned."""
 
     kind: str
-    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (else)."""
+    """BUSY (locked), INTERRUPTED, LACKING (no disk space or memory), or REFUSED (any other error)."""
     text: str
     """Message, in one line without a full stop."""
 
@@ -208,7 +211,7 @@ class Reader(ParentConnection, Interruptible, Protocol):
         """End the read transaction."""
 
     def understood(self, sql: str, names: Sequence[str]) -> None:
-        """Compile a statement with parameters of these names. Raises the database's error."""
+        """Test that a statement with parameters of these names compiles. Raises the database's error."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -108,7 +108,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with a plan of kv's worker; return the results by name.
+        """Run the loop with the plan of a kv worker; return the results by name.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """
@@ -121,7 +121,7 @@ class NativeStore:
         return result
 
     def refusals(self) -> list[Refusal]:
-        """Return the failed statements of the last run by kind; empty if nothing failed."""
+        """Return the failed statements of the last run, counted by result code; empty if none failed."""
         if not self._refused:
             return []
         from sqlstress.targets.views import Refusal

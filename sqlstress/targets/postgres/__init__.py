@@ -62,7 +62,7 @@ class PostgresTarget(Target):
 
     @contextmanager
     def serving(self, cases: Sequence[Case], folder: Path) -> Iterator[None]:
-        """Run a temporary server for cases without --dsn. On other servers, drop schemas of killed runs."""
+        """Run a temporary server for cases without --dsn. On the servers of --dsn, drop abandoned schemas."""
         from sqlstress.targets.postgres.own_schema import drop_abandoned
         from sqlstress.targets.postgres.place import VARIABLES
         from sqlstress.targets.postgres.server import running

@@ -1,4 +1,4 @@
-"""PostgreSQL's settings, error codes and schema names, for code that works without psycopg."""
+"""PostgreSQL's settings, error codes and schema names. This module does not need psycopg."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def error_text(error: BaseException) -> str | None:
 
 
 def answer(error: BaseException) -> views.DatabaseError | None:
-    """Return the kind and the message of a server's error; None for other errors."""
+    """Return the kind and the message of a server's error; None for any other exception."""
     if not hasattr(error, "sqlstate"):
         return None
     code = error.sqlstate or "08"

@@ -1,6 +1,7 @@
 """Schemas of sqlstress on a server: create them, and drop them after use.
 
-The next run drops the schema of a killed run, whose advisory lock no session holds.
+A run holds an advisory lock on its schema. A schema without this lock was left by a killed run, and the next
+run drops it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from sqlstress.targets.postgres.dialect import PREFIX, error_text, one_line
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 ANSWER_S, RECOVERY_S, QUIET_S, LOCKED_S = 10, 20.0, 30.0, 10.0
-"""Time limits, in seconds: connecting, recovery of a server, end of old sessions, a lock."""
+"""Time limits, in seconds: connecting, recovery of a server, end of old sessions, wait for a lock."""
 _POLL_S = 0.02
 
 
 def connect(dsn: str, what: str, patience_s: float = 0.0, context: AdaptContext | None = None) -> Connection:
-    """Return a connection in autocommit mode; retry for `patience_s` seconds.
+    """Return a connection in autocommit mode; if the server refuses it, retry for `patience_s` seconds.
 
     Raises EnvironmentFailure, with a message that begins with `what`.
     """
@@ -120,7 +121,7 @@ class Owner:
 
 
 def drop_abandoned(dsn: str) -> None:
-    """Drop our schemas on this server that no run uses. Raises EnvironmentFailure."""
+    """Drop the schemas of sqlstress on this server that no run uses. Raises EnvironmentFailure."""
     with opened(dsn, "cannot use the server") as connection:
         for (schema,) in connection.execute(_OURS, (PREFIX, COMMENT)).fetchall():
             lock = f"SELECT 1 WHERE pg_try_advisory_lock{_KEY}".encode()

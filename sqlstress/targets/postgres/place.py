@@ -91,7 +91,7 @@ class PostgresPlace(interface.Place):
             yield connection
 
     def query(self, sql: str, pulse: Pulse = lambda: None) -> list[Row]:
-        """Return the rows of a query, whose parameter is the name of the schema."""
+        """Return the rows of a query, whose only parameter gets the name of the schema."""
         with self.read(pulse) as connection:
             return connection.execute(sql.encode(), (self.name,)).fetchall()
 
@@ -443,7 +443,7 @@ SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Connect; return the values of libpq's keywords, also from the environment or a service file."""
+    """Connect; return the values of libpq's keywords, including those from environment or service file."""
     with closing(psycopg.connect(dsn)) as connection:
         return {**connection.info.get_parameters(), "password": connection.info.password}
 

@@ -1,4 +1,4 @@
-"""A temporary PostgreSQL server. A guard process starts it, and ends it after sqlstress."""
+"""A temporary PostgreSQL server. A guard process starts it, and stops it when sqlstress has ended."""
 
 import json
 import os

@@ -81,7 +81,7 @@ class SqliteTarget(Target):
         return f"SQLite {library} ({binding})"
 
     def describe(self, driver: str) -> SqliteBuild:
-        """Return a description of the driver's SQLite library, with its rate of gets from memory."""
+        """Return a description of the driver's SQLite library, with its rate of reads from memory."""
         from pathlib import Path
 
         from sqlstress.report import SqliteBuild

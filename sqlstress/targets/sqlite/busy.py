@@ -30,7 +30,7 @@ SMALLEST_MEAN_S = 0.4e-3
 FIRST_FACTOR = 2.0
 """Mean sleep after the first attempt, as a multiple of the usual mean."""
 MAX_ATTEMPTS = 8
-"""Number of attempts after which the mean sleep has shrunk to MIN_MEAN_S."""
+"""Number of attempts after which the mean sleep has shrunk to its minimum; more attempts may follow."""
 MIN_MEAN_S = 60e-6
 """Lower bound of the mean sleep after many attempts, in seconds per worker."""
 SHORTEST_S = 50e-6
@@ -53,7 +53,7 @@ class Refusals:
         waits.append(waited_s)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, bool], tuple[int, int, list[float], float]]]:
-        """Yield ((statement, in a transaction?), (result code, count, latest waits in s, longest wait))."""
+        """Yield ((statement, is in transaction), (result code, count, latest waits in s, longest in s))."""
         for (sql, in_transaction, code), ((count, longest_s), waits) in self.kinds.items():
             yield (sql, in_transaction), (code, int(count), list(waits), longest_s)
 
@@ -73,7 +73,7 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """(Statement that failed last, in a transaction?); None if unknown.
+        """(Statement that failed last, whether it was in a transaction); None if unknown.
 
         Set it before the transaction is rolled back.
         """

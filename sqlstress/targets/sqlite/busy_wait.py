@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HELD_S = 0.05
 """Time after which the lock is released, in seconds."""
 COARSE_S = 0.5
-"""Minimum wait, in seconds, that shows a busy handler which sleeps whole seconds."""
+"""Wait, in seconds, from which on the busy handler must have slept a whole second."""
 _TIMEOUT_MS = 3000
 
 

@@ -287,7 +287,7 @@ def _load_extension(driver: str, connection: Connection) -> None:
 def _load_on_open() -> Iterator[None]:
     """Load the C extension into each connection opened in the block, by sqlite3_auto_extension.
 
-    For a Python whose connections cannot load extensions. Raises NativeUnavailable.
+    A Python whose connections cannot load extensions needs this. Raises NativeUnavailable.
     """
     import _sqlite3
 
@@ -312,11 +312,11 @@ def _load_on_open() -> Iterator[None]:
 
 _ALL = "SELECT key, value FROM kv"
 _STATEMENTS = 8
-"""Number of statements in a plan, as in loop.h. The check of rows uses only the first."""
+"""Number of statements for the C code, as in loop.h. The check of rows uses only the first."""
 
 
 class _ConnectionGroup(NamedTuple):
-    """Connections that are interrupted and closed together."""
+    """Connections as one object, which interrupts or closes all of them."""
 
     connections: list[Connection]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # A worker imports this module, too, and needs none of these 
 OPEN_SUFFIXES = ("", "-wal", "-shm")
 """Suffixes of the files that a connection keeps open. A rollback journal is not kept open."""
 SPARE = "-spare"
-"""Suffix of a second name (hard link) of a WAL, which keeps the WAL for the next trial."""
+"""Suffix of a second name (hard link) of a WAL, by which the WAL survives until the next trial."""
 SUFFIXES = (*OPEN_SUFFIXES, "-journal", SPARE)
 
 
@@ -108,7 +108,7 @@ SQL_TYPES = {"int": "INTEGER", "text": "TEXT", "blob": "BLOB"}
 
 
 def spare_wals(paths: Sequence[Path]) -> None:
-    """Give each WAL a second name, because the last connection deletes the WAL.
+    """Give each WAL a second name (SPARE), because the last connection deletes the WAL when it closes.
 
     Ignore errors, because some file systems have no hard links.
     """

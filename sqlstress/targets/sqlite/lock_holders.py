@@ -39,7 +39,7 @@ WAL, ROLLBACK, CLOSED, EMPTY, MISSING = "wal", "rollback", "closed", "empty", "m
 """States of a database at one moment.
 
 WAL: WAL mode with a wal-index. CLOSED: WAL mode without a wal-index: no process has the file open, except
-perhaps one in exclusive mode. ROLLBACK: a rollback journal. EMPTY: 0 bytes.
+perhaps one in exclusive mode. ROLLBACK: a rollback journal. EMPTY: 0 bytes. MISSING: no file.
 """
 WRITE, EXCLUSIVE, PENDING = "write", "exclusive", "pending"
 READ, CHECKPOINT, RECOVERY = "read", "checkpoint", "recovery"
@@ -69,7 +69,7 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, such as WRITE."""
     pid: int
-    """ID of the process that holds the lock; ELSEWHERE or negative if not on this system."""
+    """ID of the process that holds the lock; ELSEWHERE or negative if it is not visible here."""
     slot: int = 0
     """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
@@ -329,7 +329,7 @@ class TimedSample(NamedTuple):
     asked_s: float
     """Time just before the locks were read."""
     answered_s: float
-    """Time just after the locks were read; much later if this process was not scheduled."""
+    """Time just after the locks were read; much later than `asked_s` if this process did not run."""
     look: LockSample
 
 
@@ -398,5 +398,5 @@ class HoldTracker:
 
     @property
     def figures(self) -> tuple[int, int, float, float, float, float]:
-        """Numbers and lengths of holds so far, in the order of the fields of `Holds` in the report."""
+        """Numbers and lengths of the periods so far, in the order of the fields of the report's `Holds`."""
         return self.samples, self.times, self.longest_s, self.most_s, self.longest_at_s, self.now_s

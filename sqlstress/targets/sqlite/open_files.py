@@ -45,7 +45,7 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted, not only its wal-index (as after a normal exit)."""
+    """Whether the WAL itself is deleted. A normal close leaves a deleted wal-index open for a moment."""
 
 
 class Openers(NamedTuple):
@@ -79,9 +79,9 @@ class OpenFile(NamedTuple):
 
 
 def openers(database: Path, processes: Path = _PROCESSES) -> Openers | None:
-    """Return the other processes that have a file open; None if the system does not list them.
+    """Return the other processes that have a database open; None if the system does not list them.
 
-    `database` is a path without symbolic links.
+    `database` is its path, without symbolic links.
     """
     if sys.platform != "linux":
         return None

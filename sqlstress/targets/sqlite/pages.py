@@ -47,7 +47,7 @@ MAGIC = b"SQLite format 3\0"
 
 
 class PageFile:
-    """Pages of a database file. Each page can be taken only once, so that no walk is endless.
+    """Pages of a database file. Each page can be taken only once, so that no walk of a b-tree is endless.
 
     Callers run SQLite's integrity check first, so the content of pages is not checked again.
     """

@@ -189,7 +189,7 @@ class SqlitePlace(Place):
         return (self.paths[0].is_file() and self.paths[0].stat().st_size > 0) or bool(self._other_databases())
 
     def settle(self, pulse: Pulse) -> None:
-        """Do nothing, because the user program chose the settings."""
+        """Do nothing: the user program has chosen the settings, and the data stays as the program left it."""
 
     def rows_written(self, pulse: Pulse) -> None:
         return None

@@ -95,7 +95,7 @@ class SpanArea:
 
     @property
     def complete_from(self) -> int:
-        """Time, in ns. All spans that ended later are still in the ring."""
+        """Time, in ns, from which on the ring is complete: it has all spans that ended later."""
         if self[SPANS] <= self.room:
             return self[OPENS]
         oldest = RING + SPAN * (self[SPANS] % self.room)
@@ -111,7 +111,7 @@ def areas(words: Any, processes: int) -> list[SpanArea]:
 
 
 class ShimRecorder:
-    """Recorder of the time, by cause, that this process spends in later connections. Create it only once."""
+    """Recorder of this process's time, by cause, in connections opened later. Create it only once."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
         """`words` is the memory of all processes; `process` is the number of this process, from 1.
@@ -147,8 +147,8 @@ LENGTH_COUNT = 256
 def schedule(random: Random, rates: Sequence[int], shortest_ns: int, longest_ns: int) -> list[int]:
     """Return a schedule of pauses, as 64-bit words for the C code.
 
-    `rates` has a number N for each point of native/pauses.h: one in N calls pauses; 0 means no pause. The
-    lengths are log-uniform.
+    `rates` has a number N for each kind of call in native/pauses.h: one in N calls pauses; 0 means no pause.
+    The lengths of pauses are log-uniform between the limits.
     """
     low, high = math.log(shortest_ns), math.log(longest_ns)
     lengths = [round(math.exp(random.uniform(low, high))) for _ in range(LENGTH_COUNT)]

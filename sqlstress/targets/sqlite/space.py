@@ -77,7 +77,7 @@ def _measure(case: Case, path: Path, pulse: Pulse) -> Space:
 
 
 def trees_of(connection: Connection) -> tuple[Tree, ...]:
-    """Return the b-trees of a database, except the schema's."""
+    """Return the b-trees of a database, except for that of the schema table."""
     return tuple(
         Tree(name, table, root, bool(is_index), bool(keyed))
         for name, table, root, is_index, keyed in connection.rows(_TREES)

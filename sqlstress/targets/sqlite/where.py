@@ -95,7 +95,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether two processes recorded to hold one exclusive lock at the same time."""
+        """Return whether, by their records, two processes held one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -160,7 +160,7 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of steps of the picture of the slowest operation. Shorter gaps are closed."""
+"""Number of steps in the picture of the slowest operation. Gaps shorter than a step are closed."""
 WAIT = "wait"
 """Activity of a process that waits for a lock, in the picture of the slowest operation."""
 
@@ -216,7 +216,7 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return the activities of all processes on one file during the operation `worst`."""
+    """Return a picture of the operation `worst`: activities of its process and the busiest others."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
@@ -233,7 +233,7 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield the activities of all processes on one file during the operation `worst`."""
+    """Yield all processes' checkpoints, and activities on the file of `worst`, during this operation."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:

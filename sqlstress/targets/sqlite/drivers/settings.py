@@ -80,7 +80,7 @@ def differences(settings: Settings, effective: Mapping[str, str]) -> Iterator[tu
 
 
 def check(settings: Settings, effective: dict[str, str]) -> None:
-    """Raise EnvironmentFailure if the journal mode has no effect, UsageError for other settings."""
+    """Raise EnvironmentFailure if the journal mode, UsageError if any other setting, has no effect."""
     for name, value, answer in differences(settings, effective):
         if name == "journal_mode":
             raise EnvironmentFailure(
