@@ -1197,8 +1197,9 @@ def open_statement(
     where = f" ({at})" if at else ""
     return (
         f"{statement}{where} stayed open for {format_duration(seconds)} or longer: its cursor was not read "
-        f"to the end. It kept a snapshot{grew}. Writes of this connection fail at once if another connection "
-        "has committed. Fetch all rows or close the cursor."
+        f"to the end. It kept a snapshot, so rows are old and checkpoints cannot reset the WAL{grew}. Writes "
+        "of this connection fail at once if another connection has committed. Fetch all rows or close the "
+        "cursor."
     )
 
 

@@ -23,7 +23,7 @@ NEVER = "never"
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open because of unfetched rows."""
 SLOW_READ = "slow read"
-"""Report topic: queries after which the call worked for long, perhaps between their rows."""
+"""Report topic: queries, or writes with RETURNING, after which the call worked for long."""
 OVERLAP = "overlapping transactions"
 """Report topic: statements that ran in another thread's transaction, on a shared connection."""
 NO_EFFECT = "PRAGMA without effect"
@@ -38,6 +38,11 @@ UNCLOSED = "unclosed connections"
 """Report topic: lines of code that opened connections and left them open."""
 LONG_HOLD = "long hold"
 """Report topic: transactions that held the write lock for a long time."""
+MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
+"""Minimum durations of a hold of the write lock, in seconds: recorded, and reported without a failure.
+
+A shorter hold is only reported if another transaction waited for the lock until its timeout.
+"""
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
 LOST_LOCKS = "lost locks"

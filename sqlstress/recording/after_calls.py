@@ -44,7 +44,7 @@ LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
 """Minimum time for which a recorded query stays open, in seconds."""
-SLOW_READ_S = 0.1
+SLOW_READ_S = 0.05
 """Minimum time from a query to the next statement, or to the end of the call, in seconds."""
 
 CONNECT = "@connect"
@@ -200,10 +200,10 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Queries after which a call worked for long.
+    """Queries, and writes with RETURNING, after which a call worked for long.
 
-    If the work was between the rows, the query kept its read lock all the time. The recorder does not see the
-    rows, so these queries only count if another process waited for a reader.
+    If the work was between the rows, the statement kept its lock all the time. The recorder does not see the
+    rows, so these statements only count if another process waited for the lock.
     """
 
     def __init__(self) -> None:
@@ -224,7 +224,7 @@ class SlowReads:
             steps = [step for step in history.steps if step[3] >= begun_s and history.thread == get_ident()]
             next_s = [*(step[3] for step in steps), now_s][1:]
             for (sql, _, at, _, ended_s), until_s in zip(steps, next_s, strict=True):
-                if until_s - ended_s >= SLOW_READ_S and statement_kind(sql) == "read":
+                if until_s - ended_s >= SLOW_READ_S and _returns_rows(sql, at):
                     kind = short_sql(sql), line_text(at)
                     if kind in self._longest or len(self._longest) < MAX_KINDS:
                         self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
@@ -232,7 +232,16 @@ class SlowReads:
     def records(self) -> Iterator[PlainObservation]:
         """Yield an observation for each slow query, with the longest time."""
         for (sql, at), seconds in self._longest.items():
-            yield SLOW_READ, sql, 1, "", {"at": at, "seconds": f"{seconds:.3g}"}
+            traits = {"at": at, "seconds": f"{seconds:.3g}", "kind": statement_kind(sql)}
+            yield SLOW_READ, sql, 1, "", traits
+
+
+def _returns_rows(sql: str, at: Caller | None) -> bool:
+    """Return whether a statement is a query, or a write with RETURNING outside of a transaction.
+
+    `at` is None in an open transaction.
+    """
+    return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
 
 
 class RefusedWrites:

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from sqlstress.recording import CALL_COST, LONG_HOLD, PlainObservation
 from sqlstress.recording.failures import TimedStep, short_sql, takes_write_lock
 
-LONG_HOLD_S = 0.1
-"""Minimum duration of a recorded hold of the write lock, in seconds."""
 MAX_KINDS = 20
 """Maximum number of recorded kinds of long holds. A kind has one statement and one line."""
 

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
+from threading import get_ident
 from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any, Protocol, cast
@@ -69,6 +70,8 @@ MIN_UNCLOSED = 10
 
 A pool of fixed size opens its connections in few calls.
 """
+LIBRARIES = ("django", "peewee", "sqlalchemy")
+"""Libraries that begin transactions for the user's code, by the name of their package."""
 SLOW_SCAN_S = 0.005
 """Minimum duration of a write for which the query plan is read, in seconds."""
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
@@ -251,9 +254,9 @@ class FailedStatements:
 
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
         """Record the failure of a connection's last statement, with SQLite's result code and the duration."""
-        *earlier, (sql, was_open, *_) = history.steps
+        *earlier, (sql, was_open, caller, *_) = history.steps
         line = self.lines.line(sys._getframe(3)) or self.lines.awaiting_line()
-        kind = Kind(code, short_sql(sql), self.line_text(line))
+        kind = Kind(code, short_sql(sql), self.line_text(caller) or self.line_text(line))
 
         def examine() -> FailureFacts:
             refused, connection = history.refused(), history.connection()
@@ -279,11 +282,32 @@ class FailedStatements:
                 repeated="yes" if history.is_repeated() else "",
                 lock_order=_lock_order(connection, [*writes, sql]),
                 opened_by=history.opened_by if was_open else "",
+                library=_library(sys._getframe(2)),
             )
 
         self.failures.add(kind, message, waited_s, examine)
         if code & 0xFF in (BUSY, CONSTRAINT):
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def note_raised(self, error: Exception) -> None:
+        """Record the BEGIN or COMMIT of `with connection` of apsw that raised `error` and ended a call.
+
+        apsw runs these statements itself, so no recorded method sees the failure.
+        """
+        if not isinstance(getattr(error, "extendedresult", None), int):
+            return
+        for history in self._histories:
+            if history.thread != get_ident() or history.has_failed(error):
+                continue
+            steps = [*history.steps]
+            while steps and words_of(steps[-1][0])[0] == "ROLLBACK":
+                steps.pop()  # apsw rolls back after a failed COMMIT.
+            sql, _, caller, begun, ended = steps.pop() if steps else ("", True, None, 0.0, 0.0)
+            if begun == ended and begun > self.costs.begun_s:
+                history.steps.clear()
+                history.steps.extend(steps)
+                history.fail(error, sql, caller, begun)
+                return
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
         """Return the lines of a committed and of an uncommitted earlier write of the call, or empty texts.
@@ -455,6 +479,16 @@ class FailedStatements:
     def _split_records(self) -> Iterator[PlainObservation]:
         for (at, transaction), count in self._splits.items():
             yield SPLIT, at, count, "", transaction._asdict()
+
+
+def _library(frame: FrameType | None) -> str:
+    """Return the library among LIBRARIES that called `frame`; empty if no library did."""
+    while frame:
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module in LIBRARIES:
+            return str(module)
+        frame = frame.f_back
+    return ""
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:

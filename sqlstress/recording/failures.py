@@ -113,6 +113,8 @@ class FailureFacts(NamedTuple):
     """
     opened_by: str = ""
     """Function whose call left the transaction open; empty if the current call began the transaction."""
+    library: str = ""
+    """Library that ran the statement for the user's code: "django", "peewee", "sqlalchemy", or ""."""
 
 
 class Occurrences:

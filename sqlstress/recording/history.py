@@ -1,6 +1,6 @@
 """History of a connection: its last statements, and the state of its transaction.
 
-The history shows what led to a failure. It also reports holds of the write lock longer than LONG_HOLD_S. A
+The history shows what led to a failure. It also reports holds of the write lock longer than MIN_HOLD_S. A
 step is a statement that has run, with its position in the user's code, begin and end.
 """
 
@@ -18,7 +18,8 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording.call_costs import LONG_HOLD_S, CallCosts, Hold, hold_of
+from sqlstress.recording import LONG_HOLD_S, MIN_HOLD_S
+from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
     IMPLICIT_BEGIN,
@@ -160,6 +161,8 @@ class History:
         """Number of rows changed by the connection when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last failed statements, each with its SQLite result code."""
+        self._last_error = 0
+        """`id()` of the last exception; 0 before the first. The exception would keep all frames alive."""
 
     def begin(self, connection: Any, begun: float) -> Caller | None:
         """Handle the beginning of a statement. `begun` is a time of `perf_counter`.
@@ -218,12 +221,17 @@ class History:
         """Record a failed statement. `begun` is its start, by `perf_counter`."""
         step: TimedStep = (sql, caller is None, caller, begun, perf_counter())
         code = getattr(error, "sqlite_errorcode", getattr(error, "extendedresult", None))
+        self._last_error = id(error)
         if isinstance(code, int):
             self.add(step)
             self._failed.append((code, step))
             self.recorder.add(self, code, str(error), step[4] - begun)
         elif isinstance(sql, str):  # Neither sqlite3 nor apsw runs a statement that is not a text.
             self.add(step)
+
+    def has_failed(self, error: Exception) -> bool:
+        """Return whether a statement of the connection raised `error`, as the last one that failed."""
+        return self._last_error == id(error)
 
     def note_close(self, connection: Any) -> None:
         """Record that the connection is about to be closed, if that undoes changed rows.
@@ -274,10 +282,10 @@ class History:
         steps = transaction_steps(self.steps)
         if self._was_long:
             self._report_slow_write(steps)
-        self._was_long = True
+        self._was_long = self._was_long or self.steps[-1][4] - self._began_s >= LONG_HOLD_S
         if steps[-1][1]:
             hold = hold_of(steps, self.refused())
-            if hold and hold.seconds >= LONG_HOLD_S:
+            if hold and hold.seconds >= MIN_HOLD_S:
                 self.recorder.add_hold(hold, steps[0])
         self._began_s = steps[-1][4]
 
@@ -297,8 +305,8 @@ class History:
             self.recorder.add_slow_write(self, slow, cpu_s)
 
     def _last_was_long(self) -> bool:
-        """Return whether the last transaction or statement took LONG_HOLD_S or longer."""
-        return bool(self.steps) and self.steps[-1][4] - self._began_s >= LONG_HOLD_S
+        """Return whether the last transaction or statement took MIN_HOLD_S or longer."""
+        return bool(self.steps) and self.steps[-1][4] - self._began_s >= MIN_HOLD_S
 
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement changed.

@@ -28,7 +28,9 @@ from sqlstress.recording import (
     IN_MEMORY,
     LEFT_OPEN,
     LONG_HOLD,
+    LONG_HOLD_S,
     LOST_LOCKS,
+    MIN_HOLD_S,
     MOVED,
     MOVED_CODES,
     NO_EFFECT,
@@ -74,6 +76,14 @@ _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-
 """Names of causes for failed writes of transactions that had read before."""
 
 
+_BEGIN_IMMEDIATE = {
+    "django": ' In Django 5.1: "OPTIONS": {"transaction_mode": "IMMEDIATE"}.',
+    "peewee": ' In Peewee: db.atomic("IMMEDIATE").',
+    "sqlalchemy": ' In SQLAlchemy: isolation_level=None, and an event "begin" with BEGIN IMMEDIATE.',
+}
+"""Sentences on the way to use BEGIN IMMEDIATE, by library."""
+
+
 class Failure(NamedTuple):
     """Failures of one statement with one result code, summed over trials and workers."""
 
@@ -102,6 +112,8 @@ class Failure(NamedTuple):
     """Text on a slow run of the statement that scans a whole table; empty if no run was slow."""
     lock_order: tuple[str, ...] = ()
     """Files in the order in which the transaction locked them, then the file that it waited for."""
+    library: str = ""
+    """Library that ran the statement for the user's code, such as "django"; or empty."""
     opposite: str = ""
     """Line of another failure, whose transaction locked two of the files in reverse order; or empty."""
 
@@ -161,6 +173,7 @@ def failure_of(sighting: Sighting) -> Failure:
         traits.get("reader", ""),
         traits.get("scan", ""),
         tuple(order.split(", ")) if order else (),
+        traits.get("library", ""),
     )
 
 
@@ -260,6 +273,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder(group, by_cause)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
+        slow_reader = _slow_rows(group, "read", first.waited_ms / 1000)
         yield Finding(
             sentences.failed_statement,
             statement=shortened(first.sql, 60),
@@ -269,7 +283,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
-            explanation=_explanation(first, diagnosis, holder, _slow_reader(group, first)),
+            explanation=_explanation(first, diagnosis, holder, slow_reader),
             **_calls_after(kinds, raised),
         )
 
@@ -317,18 +331,23 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
         )
     if COMMIT_BEHIND_READER in causes:
         return "The holder itself waited in COMMIT for a reader: end that cause first."
+    if statement := _slow_rows(group, "write", 0):
+        return (
+            f"The holder is probably {statement}: RETURNING keeps the write lock until all its rows are "
+            "fetched. Call fetchall() at once."
+        )
     return ""
 
 
-def _slow_reader(group: Group, failure: Failure) -> str:
-    """Return the query of another process for which a COMMIT probably waited; empty if unknown.
+def _slow_rows(group: Group, kind: str, min_s: float) -> str:
+    """Return a statement and the time for which its call worked after it, of `min_s` or more, as text.
 
-    The call with the query worked for at least as long as the COMMIT waited.
+    `kind` is "read" for queries, "write" for statements with RETURNING. Empty if there is no such statement.
     """
     slow = [
-        (float(sighting.traits["seconds"]), sighting)
+        (seconds, sighting)
         for sighting in sightings(group, SLOW_READ)
-        if float(sighting.traits["seconds"]) * 1000 >= failure.waited_ms
+        if sighting.traits["kind"] == kind and (seconds := float(sighting.traits["seconds"])) >= min_s
     ]
     if not slow:
         return ""
@@ -350,6 +369,8 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
         cure = holder
     if diagnosis.cause.name == COMMIT_BEHIND_READER and slow_reader and not failure.reader:
         cure = f"The reader is probably {slow_reader}: fetch all rows before the work. {cure}"
+    if diagnosis.cause.name in _UPGRADES and "BEGIN IMMEDIATE" in cure:
+        cure += _BEGIN_IMMEDIATE.get(failure.library, "")
     return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {cure}"
 
 
@@ -498,7 +519,10 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 
     A single hold may be an accident of a busy machine, so it is left out.
     """
-    waited_for = {failure.held_since for failure in failures_of(group)}
+    failures = failures_of(group)
+    waited_for = {failure.held_since for failure in failures}
+    causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
+    shortest_s = MIN_HOLD_S if any(cause and cause.name == HELD_LONGER for cause in causes) else LONG_HOLD_S
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, LONG_HOLD):
         kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)
@@ -507,6 +531,8 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
         count = sum(sighting.count for sighting in found)
         share = max(float(sighting.traits["share"]) for sighting in found)
         outside = float(longest.traits["outside"])
+        if float(longest.traits["seconds"]) < shortest_s:
+            continue
         if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
             continue
         known = {

@@ -78,6 +78,11 @@ class UserWork(ProvenWork):
     def _rehearsal_is_due(self) -> bool:
         return self._is_rehearsed and self._rehearsal_key not in self._carry
 
+    @property
+    def files_before(self) -> Path:
+        """Folder with the files that the workers will open."""
+        return self.place.where
+
     def rehearsal_opening(self) -> Opener | None:
         """Return the function that connects for the rehearsal; None for experiments without a rehearsal."""
         return None
@@ -110,7 +115,7 @@ class UserWork(ProvenWork):
                 "the check."
             )
         if self._rehearsal_is_due:
-            self._carry["before", self.case.spec] = content(self.place.where)
+            self._carry["before", self.case.spec] = content(self.files_before)
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
         super().meanwhile(window, pulse)

@@ -33,6 +33,7 @@ from sqlstress.races.suspicions import (
 from sqlstress.races.traced_statements import TracedStatement
 from sqlstress.races.tracing import Tracer
 from sqlstress.races.weak_checks import counters_of, id_reusing_tables, weak_checks
+from sqlstress.recording.after_calls import CONNECT
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
 from sqlstress.target import target_name
@@ -116,7 +117,7 @@ def rehearse(
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
             # Failed calls on this copy are not reported: the first copy had calls of the same transactions.
-            result += _lost_data(sightings(earlier.calls, earlier.own_rows))
+            result += _lost_data(sightings(earlier.calls | earlier.openings, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
             return (Sighting(NOT_REHEARSED, _SHARED, 1),)
@@ -162,6 +163,8 @@ class Rehearsal:
         """Traced statements of each call, by name of the transaction."""
         self.own_rows: list[OwnRows] = []
         """Rows that belong to each process that made calls."""
+        self.openings: dict[str, list[tuple[TracedStatement, ...]]] = {}
+        """Traced statements of @connect in each process, by the name CONNECT; empty without a start."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
         """Start a process that copies the files and connects. Record a failure or time-out."""
@@ -169,7 +172,9 @@ class Rehearsal:
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
         try:
-            names, own_rows = process.call(pulse, start, self._case, self._where, copy, self._opening)
+            names, own_rows, opening = process.call(
+                pulse, start, self._case, self._where, copy, self._opening
+            )
         except Interrupted:
             raise
         except Exception as error:  # The user's code may raise any error.
@@ -177,6 +182,7 @@ class Rehearsal:
             return
         self._process = process
         self.own_rows.append(own_rows)
+        self.openings.setdefault(CONNECT, []).append(opening)
         for name in names:
             self.calls.setdefault(name, [])
 
@@ -265,8 +271,13 @@ _started: list[tuple[Calls, Tracer]] = []
 """Functions of the transactions, and the tracer, as the only item; empty before `start`."""
 
 
-def start(case: Case, where: Path, copy: Path, opening: Opener) -> tuple[list[str], OwnRows]:
-    """Copy the files in `where` and connect. Return the names of the transactions and the own rows."""
+def start(
+    case: Case, where: Path, copy: Path, opening: Opener
+) -> tuple[list[str], OwnRows, tuple[TracedStatement, ...]]:
+    """Copy the files in `where` and connect.
+
+    Return the names of the transactions, the rows of this process, and the statements of @connect.
+    """
     # If the same command measures a database server, the server's files may be in this folder, too.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
@@ -277,7 +288,7 @@ def start(case: Case, where: Path, copy: Path, opening: Opener) -> tuple[list[st
     tracer.start()
     calls = opening(case, open_place(case, copy), tracer)
     _started[:] = [(calls, tracer)]
-    return [*calls], rows_added_by(tracer.call)
+    return [*calls], rows_added_by(tracer.call), tuple(tracer.call)
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
@@ -351,7 +362,8 @@ def sightings(
             },
         )
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
-        if (not suspicion.locks or counts[key] == 1) and not _is_of_own_rows(suspicion, own_rows)
+        if (not suspicion.locks or counts[key] == 1)
+        and (key[0] == CONNECT or not _is_of_own_rows(suspicion, own_rows))
     )
 
 

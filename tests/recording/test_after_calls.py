@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
+import apsw
 import pytest
+import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
 from sqlstress.recording import FAILED_STATEMENT, SLOW_READ
@@ -58,6 +60,30 @@ def test_query_before_long_work_of_its_call_is_a_slow_read(file: Path, recorder:
         time.sleep(SLOW_S)
         recorder.check_left_open("export")
     assert slow_reads(recorder) == [(SELECT, f"{Path(__file__).name}:{at}")]
+
+
+@pytest.mark.parametrize(
+    ("isolation", "expected"), [(None, True), ("DEFERRED", False)], ids=["alone", "in_a_transaction"]
+)
+def test_write_with_returning_outside_of_a_transaction_is_a_slow_read(
+    file: Path, recorder: FailedStatements, *, isolation: str | None, expected: bool
+) -> None:
+    with closing(sqlite3.connect(file, isolation_level=isolation)) as connection:  # type: ignore[arg-type]
+        connection.execute(INSERT)
+        recorder.costs.begin()
+        for _ in connection.execute("UPDATE t SET x = 1 RETURNING x"):
+            time.sleep(SLOW_S / 5)
+        recorder.check_left_open("send")
+    assert bool(slow_reads(recorder)) == expected
+
+
+def test_call_without_a_statement_is_no_slow_read(file: Path, recorder: FailedStatements) -> None:
+    with open_file(file) as connection:
+        connection.execute(SELECT).fetchall()  # of an earlier call
+        recorder.costs.begin()
+        time.sleep(SLOW_S)
+        recorder.check_left_open("export")
+    assert not slow_reads(recorder)
 
 
 def test_work_before_a_query_is_no_slow_read(file: Path, recorder: FailedStatements) -> None:
@@ -111,3 +137,140 @@ def test_report_names_the_query_of_another_process_for_which_commit_waits(tmp_pa
     assert any(
         "reader is probably SELECT n FROM sample" in text and f"own.py:{line}" in text for text in texts
     )
+
+
+@pytest.mark.parametrize("statement", ["BEGIN", "COMMIT"])
+def test_block_of_apsw_that_gets_no_lock_is_recorded(
+    statement: str, file: Path, recorder: FailedStatements
+) -> None:
+    """apsw runs BEGIN and COMMIT of a block itself."""
+    connection = apsw.Connection(str(file))
+    if statement == "BEGIN":
+        connection.transaction_mode = "IMMEDIATE"
+    else:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    with closing(apsw.Connection(str(file))) as other:
+        other.execute("BEGIN IMMEDIATE" if statement == "BEGIN" else "BEGIN")
+        other.execute(SELECT).fetchall()
+        recorder.costs.begin()
+        at = sys._getframe().f_lineno + 1
+        with pytest.raises(apsw.BusyError) as raised, connection:
+            connection.execute(INSERT)
+        recorder.note_raised(raised.value)
+        recorder.note_raised(raised.value)
+    connection.close()
+    ((_, sql, count, _, traits),) = [r for r in recorder.records() if r[0] == FAILED_STATEMENT]
+    assert sql.startswith(statement) and count == 1 and traits["timeout_ms"] == "0"
+    assert statement != "BEGIN" or traits["at"] == f"{Path(__file__).name}:{at}"
+
+
+def test_library_that_ran_the_failed_statement_is_recorded(file: Path, recorder: FailedStatements) -> None:
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}", connect_args={"timeout": 0})
+    with open_file(file) as other, engine.connect() as connection:
+        other.execute("BEGIN IMMEDIATE")
+        with suppress(sqlalchemy.exc.OperationalError):
+            connection.exec_driver_sql(INSERT)
+    engine.dispose()
+    ((*_, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert traits["library"] == "sqlalchemy"
+
+
+SEEDS = """
+import sqlite3, time
+from sqlstress import check, connect, setup, transaction
+
+@setup
+def create(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode=WAL; CREATE TABLE rate (name, n)")
+
+@connect
+def opened(database):
+    db = sqlite3.connect(database, timeout=30)
+    if not db.execute("SELECT count(*) FROM rate").fetchone()[0]:
+        time.sleep(0.1)
+        with db:
+            db.execute("INSERT INTO rate VALUES ('food', 7)")
+    return db
+
+@transaction
+def show(db):
+    db.execute("SELECT n FROM rate").fetchall()
+
+@check
+def one_rate(query):
+    assert len(query("SELECT * FROM rate")) == 1
+"""
+
+
+def test_race_of_connect_is_the_probable_cause(tmp_path: Path) -> None:
+    report = measured(tmp_path, SEEDS)
+    (finding,) = findings_of(report, "suspicion")
+    first, then = (line_of(SEEDS, text) for text in ("    if not db.execute", "            db.execute"))
+    assert finding.facts["transaction"] == "@connect"
+    assert f"(own.py:{first})" in finding.text and f"(own.py:{then})" in finding.text
+
+
+HOLDS = """
+import sqlite3, time
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode=WAL; CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=0.1)
+
+@transaction
+def pay(db):
+    db.execute("INSERT INTO t VALUES (1)")
+    time.sleep(0.04)
+    db.commit()
+"""
+
+
+@pytest.mark.parametrize("concurrency", [1, 6])
+def test_short_hold_is_only_named_if_another_process_waited_in_vain(concurrency: int, tmp_path: Path) -> None:
+    report = measured(tmp_path, HOLDS, concurrency=concurrency, ops=60, max_failed=1)
+    assert bool(findings_of(report, "long-hold")) == (concurrency > 1)
+
+
+TAGS = """
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlstress import connect, setup, transaction
+
+class Base(DeclarativeBase): pass
+
+class Tag(Base):
+    __tablename__ = "tag"
+    name: Mapped[str] = mapped_column(primary_key=True)
+
+@setup
+def create(database):
+    Base.metadata.create_all(create_engine(f"sqlite:///{database}"))
+
+@connect
+def opened(database):
+    session = Session(create_engine(f"sqlite:///{database}"))
+    session.execute(text("INSERT OR IGNORE INTO tag VALUES ('new')"))
+    session.commit()
+    return session
+
+@transaction
+def publish(session):
+    session.add(Tag(name="new"))
+    try:
+        session.flush()
+    except IntegrityError:
+        session.execute(text("SELECT * FROM tag")).all()
+"""
+
+
+def test_session_that_goes_on_after_an_error_is_named(tmp_path: Path) -> None:
+    report = measured(tmp_path, TAGS, concurrency=1, ops=5, max_failed=1)
+    (finding,) = findings_of(report, "raised")
+    assert finding.facts["what"] == "sqlalchemy.exc.PendingRollbackError"
+    assert "session.begin_nested()" in finding.text

@@ -14,8 +14,8 @@ from typing import Any
 import apsw
 import pytest
 
-from sqlstress.recording import LONG_HOLD
-from sqlstress.recording.call_costs import LONG_HOLD_S, Hold, hold_of
+from sqlstress.recording import LONG_HOLD, LONG_HOLD_S
+from sqlstress.recording.call_costs import Hold, hold_of
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failures import TimedStep
 from tests.own_app import findings_of, measured

@@ -44,7 +44,8 @@ def synchronous_off(*, server: bool = False) -> str:
     if server:
         return "synchronous_commit is off on connections: a power failure can lose the last commits."
     return (
-        "synchronous is OFF: a power failure can corrupt the database. Use WAL with NORMAL to keep it sound."
+        "synchronous is OFF: a power failure can corrupt the database and lose acknowledged commits. FULL "
+        "prevents both; WAL with NORMAL only keeps the database sound."
     )
 
 

@@ -22,12 +22,14 @@ from sqlstress.analysis.wording import listing, percent
 from sqlstress.experiments.app import (
     BEGINNING,
     BEGINS,
+    BROKEN_TRANSACTION,
     CONNECTION,
     DECLARED,
     EXCEPTION,
     HERE,
     INSIDE,
     LOGGED,
+    PENDING_ROLLBACK,
     SESSION,
     SINGLE_STATEMENT,
     THREAD,
@@ -320,8 +322,16 @@ _MEANINGS = {
     "SQLSTATE 40001": "Others changed what it had read: retry the whole transaction.",
     "SQLSTATE 40P01": "Each waited for a lock of another: retry the whole transaction.",
     "SQLSTATE 55P03": "A lock was not available, at once or after lock_timeout.",
+    PENDING_ROLLBACK: (
+        "An earlier statement of the session failed, and the code went on without a rollback. Call "
+        "session.rollback() where it catches the error, or put the statement into session.begin_nested()."
+    ),
+    BROKEN_TRANSACTION: (
+        "A statement in an atomic block failed, and the code caught the error within the block. Put the "
+        "statement into a transaction.atomic() of its own, and catch the error outside of that."
+    ),
 }
-"""Cause and cure of PostgreSQL's errors, by the error's name."""
+"""Cause and cure of errors of PostgreSQL and of libraries, by the error's name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:

@@ -75,6 +75,10 @@ class AppWork(UserWork):
     def rehearsal_opening(self) -> Opener | None:
         return None if self.case.spec.situation else open_calls
 
+    @property
+    def files_before(self) -> Path:
+        return self._as_left.folder if self._as_left else super().files_before
+
     def build(self, pulse: Pulse) -> None:
         """Create the database, from --database and --setup if given. Then call the user's @setup."""
         if self.data.setup or self.data.database:
@@ -288,12 +292,12 @@ class FileSnapshot:
     def __init__(self, where: Path) -> None:
         """Copy the files in the folder `where`. Raises EnvironmentFailure, for example on a full disk."""
         self._where = where
-        self._folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
+        self.folder = Path(tempfile.mkdtemp(prefix="as-left-", dir=where.parent))
         self._marks = _marks(where)
         try:
             for path in self._marks:
-                (self._folder / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(where / path, self._folder / path)
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(where / path, self.folder / path)
         except OSError as error:
             self.end()
             raise EnvironmentFailure(
@@ -312,12 +316,12 @@ class FileSnapshot:
         for path, mark in self._marks.items():
             if current.get(path) != mark:
                 (self._where / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self._folder / path, self._where / path)
+                shutil.copyfile(self.folder / path, self._where / path)
 
     def end(self) -> None:
         """Remove the copy."""
         with suppress(OSError):
-            shutil.rmtree(self._folder)
+            shutil.rmtree(self.folder)
 
 
 def _marks(where: Path) -> dict[Path, _Mark]:

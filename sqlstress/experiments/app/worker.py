@@ -17,8 +17,10 @@ from sqlstress import sqlite_codes as codes
 from sqlstress.engine.protocols import FAILED, Chunk, Findings, Stamps
 from sqlstress.errors import EnvironmentFailure, error_message
 from sqlstress.experiments.app import (
+    BROKEN_TRANSACTION,
     EXCEPTION,
     LOGGED,
+    PENDING_ROLLBACK,
     SCHEMA_CHECK,
     SHARED,
     THREAD,
@@ -285,6 +287,9 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
         try:
             call()
             returned = True
+        except Exception as error:
+            statements.note_raised(error)
+            raise
         finally:
             leave_if_forked()
             statements.check_left_open(name, returned=returned)
@@ -387,6 +392,8 @@ def _sqlstate_of(error: BaseException) -> str | None:
 def name_of(error: BaseException) -> str:
     """Return the database's name for an exception, such as "SQLITE_BUSY", else its class name."""
     code = code_of(error)
+    if class_of(error) in (PENDING_ROLLBACK, BROKEN_TRANSACTION):
+        return class_of(error)  # The wrapped error was caught before.
     if code is None:
         state = _sqlstate_of(error)
         return f"SQLSTATE {state}" if state else class_of(error)
