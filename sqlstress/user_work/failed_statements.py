@@ -105,7 +105,7 @@ class FailedStatements:
         self.costs = costs
         self.on_open: Callable[[], None] = lambda: None
         """Callback after the user's code has opened a connection."""
-        self._looks_up = False
+        self.looks_up = False
         """Whether to search for the user's line at each statement that begins a transaction.
 
         The search is slow, so it starts after the first observation that needs the line.
@@ -232,14 +232,12 @@ class FailedStatements:
             for history in self._histories
         )
 
-    def caller(self, frame: FrameType) -> Caller:
-        """Return the position in Python code that calls the SQLite library from `frame`.
+    def user_line(self, frame: FrameType) -> Caller:
+        """Return the user's line that led to `frame`, or that awaits this thread; else UNKNOWN_CALLER.
 
-        With `_looks_up`, return the user's line, whose search takes as long as a short statement.
+        The search takes as long as a short statement.
         """
-        if self._looks_up:
-            return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
-        return frame.f_code, frame.f_lasti
+        return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
 
     def line_text(self, at: Caller | None) -> str:
         """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
@@ -342,13 +340,13 @@ class FailedStatements:
         """Record a long hold of the write lock. `first` is the first statement of the transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect because a transaction was open."""
@@ -381,7 +379,7 @@ class FailedStatements:
             return
         line = self.lines.line(sys._getframe(2))
         count_kind(self._splits, (self.line_text(line), transaction))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
@@ -397,7 +395,7 @@ class FailedStatements:
         self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
-            self._looks_up = True
+            self.looks_up = True
 
     def records(self) -> list[PlainObservation]:
         """Return all observations of this process, with counts. Call it at the end of the work."""

@@ -45,6 +45,9 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         return result
 
     class Recorded(base):  # type: ignore[misc]
+        # A dictionary for each connection takes longer.
+        __slots__ = ("_sqlstress",) if base.__weakrefoffset__ else ("_sqlstress", "__weakref__")
+
         def __init__(self, *args: Any, **options: Any) -> None:
             # The history is set first, because __init__ of `base` may run statements.
             self._sqlstress = recorder.watch(self)
@@ -123,10 +126,10 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
             raise
         step = (statement, caller is None, caller, begun, perf_counter())
         history.add(step)
-        if caller is not None or history.is_new:
+        if caller is not None:
+            cursor._sqlstress_step = step
+        if statement not in history.ordinary:
             history.end(step, cursor)
-        elif statement[:1] in "pP":
-            history.check_pragma(statement)
         return cursor
 
     return execute
@@ -158,10 +161,10 @@ def _recorded(
             raise
         step = (statement, caller is None, caller, begun, perf_counter())
         history.add(step)
-        if caller is not None or history.is_new:
+        if caller is not None:
+            cursor._sqlstress_step = step
+        if statement not in history.ordinary:
             history.end(step, cursor)
-        elif statement[:1] in "pP":
-            history.check_pragma(statement)
         if split:
             history.recorder.add_split(split)
         if each_row and caller is not None and not connection.in_transaction:
