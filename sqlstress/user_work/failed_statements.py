@@ -32,7 +32,7 @@ from sqlstress.user_work import (
     SPLIT,
     UNCLOSED,
 )
-from sqlstress.user_work.after_calls import OpenQueries, OpenTransactions, RefusedWrites
+from sqlstress.user_work.after_calls import LOOK_S, OpenQueries, OpenTransactions, RefusedWrites
 from sqlstress.user_work.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.user_work.connections import (
     attached_files,
@@ -122,6 +122,10 @@ class FailedStatements:
         self._open_transactions = OpenTransactions()
         self._open_queries = OpenQueries()
         self._refused_writes = RefusedWrites(self.failures)
+        self._has_refused = False
+        """Whether SQLite has refused a write of the current call."""
+        self._look_s = 0.0
+        """Time of the next search for open queries, by `perf_counter`."""
         self._idle_ends = Counter[tuple[str, str, str]]()
         """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
         self._schema_changes = Counter[tuple[str, str]]()
@@ -286,6 +290,7 @@ class FailedStatements:
 
         self.failures.add(kind, message, waited_s, examine)
         if code & 0xFF in (BUSY, CONSTRAINT):
+            self._has_refused = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
@@ -385,14 +390,41 @@ class FailedStatements:
         """Record that a connection was closed in a transaction that had changed rows."""
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
+    def end_call(self, call: str, *, returned: bool = True) -> None:
+        """Handle the end of a call of the function `call`. `returned` is whether it raised no exception.
+
+        Most calls only need to be counted.
+        """
+        costs = self.costs
+        is_plain = not (self._has_refused or costs.connections or costs.commits > 1)
+        if is_plain and costs.begun_s < self._look_s and not self._is_any_open():
+            costs.calls[call] = costs.calls.get(call, 0) + 1
+        else:
+            self.check_left_open(call, returned=returned)
+            costs.end(call)
+
+    def _is_any_open(self) -> bool:
+        """Return whether a transaction is or was left open; True if a connection was closed or deleted."""
+        try:
+            for history in self._histories:
+                connection: Any = history.connection()
+                if connection.in_transaction or history.opened_by:
+                    return True
+        except Exception:  # The connection was closed, or no longer exists.
+            return True
+        return False
+
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record this thread's open transactions and queries after a call of the function `call`.
 
         `returned` is whether the call raised no exception. The search for open queries runs at most every
         LOOK_S seconds.
         """
+        self._has_refused = False
         self._refused_writes.end_call(call, self._histories, returned=returned)
-        self._open_queries.look(self._histories, self.line_text)
+        if perf_counter() >= self._look_s:
+            self._look_s = perf_counter() + LOOK_S
+            self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
             self.looks_up = True

@@ -286,8 +286,7 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
             returned = True
         finally:
             leave_if_forked()
-            statements.check_left_open(name, returned=returned)
-            statements.costs.end(name)
+            statements.end_call(name, returned=returned)
 
     return guarded
 
