@@ -27,20 +27,6 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
     """
     plain, plain_cursor = sqlite3.Connection, _sqlite3_cursor(sqlite3.Cursor)
 
-    def record_end(connection: Any, statement: str, call: Callable[..., Any], *args: Any) -> Any:
-        """Call a method that ends a transaction, and record it as `statement`."""
-        history, begun = connection._sqlstress, perf_counter()
-        caller = history.begin(connection, begun)
-        if caller is not None:
-            history.note_idle_end(statement, sys._getframe(2))
-        try:
-            result = call(connection, *args)
-        except sqlite3.Error as error:
-            history.fail(error, statement, caller, begun)
-            raise
-        history.add((statement, caller is None, caller, begun, perf_counter()))
-        return result
-
     class Recorded(base):  # type: ignore[misc]
         # A dictionary for each connection takes longer.
         __slots__ = ("_sqlstress",) if base.__weakrefoffset__ else ("_sqlstress", "__weakref__")
@@ -50,15 +36,9 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
             self._sqlstress = recorder.watch(self)
             super().__init__(*args, **options)
 
-        def commit(self) -> None:
-            record_end(self, "COMMIT", base.commit)
-
-        def rollback(self) -> None:
-            self._sqlstress.note_rollback(self)
-            record_end(self, "ROLLBACK", base.rollback)
-
-        def __exit__(self, *error: Any) -> Any:
-            return record_end(self, "ROLLBACK" if error[0] else "COMMIT", base.__exit__, *error)
+        commit = _recorded_end("COMMIT", base.commit)
+        rollback = _recorded_end("ROLLBACK", base.rollback)
+        __exit__ = _recorded_end("", base.__exit__)
 
         def close(self) -> None:
             self._sqlstress.note_close(self)
@@ -163,6 +143,32 @@ def _recorded(
         return result
 
     return execute if call is sqlite3.Cursor.execute else method
+
+
+def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that ends a transaction by `call`, and records this as the statement `name`.
+
+    "" means the method `__exit__`, which commits if its arguments have no error.
+    """
+
+    def end(connection: Any, *error: Any) -> Any:
+        statement = name or ("ROLLBACK" if error[0] else "COMMIT")
+        history, begun, caller = connection._sqlstress, perf_counter(), None
+        if not connection.in_transaction or get_ident() != history.thread or history.is_shared:
+            caller = history.begin(connection, begun)
+            if caller is not None:
+                history.note_idle_end(statement, sys._getframe(1))
+        if name == "ROLLBACK":
+            history.note_rollback(connection)
+        try:
+            result = call(connection, *error)
+        except sqlite3.Error as failure:
+            history.fail(failure, statement, caller, begun)
+            raise
+        history.add((statement, caller is None, caller, begun, perf_counter()))
+        return result
+
+    return end
 
 
 def _commits_first(connection: Any) -> bool:
