@@ -90,31 +90,10 @@ def _recorded(
     With `cursor_class`, the method is for sqlite3 connections, and creates a cursor; else it is for cursors.
     `fixed_history` is where it records; None means the history of the connection.
     """
+    if call is sqlite3.Cursor.execute:
+        return _recorded_execute(cursor_class)
     new_cursor = sqlite3.Connection.cursor
     each_row, is_script = call.__name__ == "executemany", call.__name__ == "executescript"
-
-    def execute(owner: Any, statement: str, parameters: Any = (), /) -> Any:
-        """Run a statement by `sqlite3.Cursor.execute`, 0.2 µs faster than `method`."""
-        cursor, connection, caller = owner, owner, None
-        if cursor_class:
-            cursor = new_cursor(owner, cursor_class)
-        else:
-            connection = owner.connection
-        history, begun = connection._sqlstress, perf_counter()
-        if not connection.in_transaction or get_ident() != history.thread or history.is_shared:
-            caller = history.begin(connection, begun)
-        try:
-            call(cursor, statement, parameters)
-        except Exception as error:
-            history.fail(error, statement, caller, begun)
-            raise
-        step = (statement, caller is None, caller, begun, perf_counter())
-        history.add(step)
-        if caller is not None:
-            cursor._sqlstress_step = step
-        if statement not in history.ordinary:
-            history.end(step, cursor)
-        return cursor
 
     def method(owner: Any, *args: Any, **options: Any) -> Any:
         cursor, connection = (
@@ -142,7 +121,39 @@ def _recorded(
             history.count_row_commits()
         return result
 
-    return execute if call is sqlite3.Cursor.execute else method
+    return method
+
+
+def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
+    """Return a method that runs a statement by `sqlite3.Cursor.execute`.
+
+    It is 0.2 µs faster per statement than the method of `_recorded` for other calls.
+    """
+    new_cursor, call = sqlite3.Connection.cursor, sqlite3.Cursor.execute
+
+    def execute(owner: Any, statement: str, parameters: Any = (), /) -> Any:
+        cursor, connection, caller = owner, owner, None
+        if cursor_class:
+            cursor = new_cursor(owner, cursor_class)
+        else:
+            connection = owner.connection
+        history, begun = connection._sqlstress, perf_counter()
+        if not connection.in_transaction or get_ident() != history.thread or history.is_shared:
+            caller = history.begin(connection, begun)
+        try:
+            call(cursor, statement, parameters)
+        except Exception as error:
+            history.fail(error, statement, caller, begun)
+            raise
+        step = (statement, caller is None, caller, begun, perf_counter())
+        history.add(step)
+        if caller is not None:
+            cursor._sqlstress_step = step
+        if statement not in history.ordinary:
+            history.end(step, cursor)
+        return cursor
+
+    return execute
 
 
 def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
