@@ -52,8 +52,7 @@ def seconds(connection: Any, after_each: Callable[[], None]) -> float:
 
 def after_call(recorder: FailedStatements) -> None:
     """Run the recorder's part of a call of the user's function."""
-    recorder.check_left_open("transfer")
-    recorder.costs.end("transfer")
+    recorder.end_call("transfer")
     recorder.costs.begin()
 
 
@@ -66,6 +65,21 @@ def medians(recorded: Callable[[], float], plain: Callable[[], float]) -> tuple[
     return median(times[recorded]) * US, median(times[plain]) * US
 
 
+def measured(
+    plain_connect: Callable[..., Any], file: Path, synchronous: str, recorder: FailedStatements
+) -> list[tuple[float, float]]:
+    """Return the results of `medians` for a database, one for each part."""
+    with (
+        closing(opened(sqlite3.connect, file, synchronous)) as recorded,
+        closing(opened(plain_connect, file, synchronous)) as plain,
+    ):
+        calls = (
+            partial(seconds, recorded, partial(after_call, recorder)),
+            partial(seconds, plain, lambda: None),
+        )
+        return [medians(*calls) for _ in range(PARTS)]
+
+
 def main(folder: str = ".") -> None:
     """Measure and print."""
     plain_connect = sqlite3.connect
@@ -74,16 +88,7 @@ def main(folder: str = ".") -> None:
     print("| synchronous | recorded, µs | plain, µs | plain / recorded |\n|---|--:|--:|--:|")
     with TemporaryDirectory(dir=folder) as directory:
         for synchronous in ("full", "normal"):
-            file = Path(directory) / f"{synchronous}.db"
-            with (
-                closing(opened(sqlite3.connect, file, synchronous)) as recorded,
-                closing(opened(plain_connect, file, synchronous)) as plain,
-            ):
-                calls = (
-                    partial(seconds, recorded, partial(after_call, recorder)),
-                    partial(seconds, plain, lambda: None),
-                )
-                parts = [medians(*calls) for _ in range(PARTS)]
+            parts = measured(plain_connect, Path(directory) / f"{synchronous}.db", synchronous, recorder)
             with_it, without = (median(column) for column in zip(*parts, strict=True))
             ratios = sorted(second / first for first, second in parts)
             print(

@@ -165,17 +165,13 @@ class OpenQueries:
     def __init__(self) -> None:
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time for which a query stayed open, in seconds, by SQL text and line."""
-        self._next_look_s = 0.0
 
     def look(self, histories: Sequence[History], line_text: Callable[[Caller | None], str]) -> None:
-        """Record the open queries of this thread, at most every LOOK_S seconds.
+        """Record the open queries of this thread. Call it every LOOK_S seconds.
 
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
         now_s = perf_counter()
-        if now_s < self._next_look_s:
-            return
-        self._next_look_s = now_s + LOOK_S
         for history in histories:
             connection = history.connection()
             is_idle = is_open(connection) and not is_in_transaction(connection)
@@ -291,8 +287,6 @@ class RefusedWrites:
 
         `returned` is whether the call raised no exception.
         """
-        if not (self._busy or self._refused or self._unfinished):
-            return
         for history, step, at, write in self._unfinished:
             if history.end_after(step) == "commit":
                 self._refused[at, write] += 1

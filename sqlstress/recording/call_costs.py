@@ -27,7 +27,7 @@ class CallCosts:
         self.opening_s = 0.0
         """Time to open connections and run their first statements in the current call, in seconds."""
         self.begun_s = 0.0
-        self._calls: dict[str, int] = {}
+        self.calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, int]] = {}
         """Seconds, connections, seconds to open connections, and commits, by name of the transaction.
@@ -50,7 +50,7 @@ class CallCosts:
 
         A commit is only counted at the next statement, perhaps in the next call.
         """
-        self._calls[name] = self._calls.get(name, 0) + 1
+        self.calls[name] = self.calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
             seconds, connections, opening_s, commits = self._sums.get(name, (0.0, 0, 0.0, 0))
             self._sums[name] = (
@@ -66,7 +66,7 @@ class CallCosts:
             (
                 CALL_COST,
                 name,
-                self._calls[name],
+                self.calls[name],
                 "",
                 {
                     "seconds": f"{seconds:.6g}",

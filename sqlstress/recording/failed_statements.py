@@ -25,7 +25,14 @@ from types import CodeType, FrameType
 from typing import Any, Protocol, cast
 
 from sqlstress.recording import IN_MEMORY, NO_EFFECT, SCHEMA_CHANGE, SPLIT, UNCLOSED, PlainObservation
-from sqlstress.recording.after_calls import OpenQueries, OpenTransactions, RefusedWrites, SlowReads
+from sqlstress.recording.after_calls import (
+    LOOK_S,
+    SLOW_READ_S,
+    OpenQueries,
+    OpenTransactions,
+    RefusedWrites,
+    SlowReads,
+)
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.recording.connections import (
     attached_files,
@@ -101,7 +108,7 @@ class FailedStatements:
         self.costs = costs
         self.on_open: Callable[[], None] = lambda: None
         """Callback after the user's code has opened a connection."""
-        self._looks_up = False
+        self.looks_up = False
         """Whether to search for the user's line at each statement that begins a transaction.
 
         The search is slow, so it starts after the first observation that needs the line.
@@ -119,6 +126,10 @@ class FailedStatements:
         self._open_queries = OpenQueries()
         self._slow_reads = SlowReads()
         self._refused_writes = RefusedWrites(self.failures)
+        self._has_refused = False
+        """Whether SQLite has refused a write of the current call."""
+        self._look_s = 0.0
+        """Time of the next search for open queries, by `perf_counter`."""
         self._idle_ends = Counter[tuple[str, str, str]]()
         """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
         self._schema_changes = Counter[tuple[str, str]]()
@@ -229,14 +240,12 @@ class FailedStatements:
             for history in self._histories
         )
 
-    def caller(self, frame: FrameType) -> Caller:
-        """Return the position in Python code that calls the SQLite library from `frame`.
+    def user_line(self, frame: FrameType) -> Caller:
+        """Return the user's line that led to `frame`, or that awaits this thread; else UNKNOWN_CALLER.
 
-        With `_looks_up`, return the user's line, whose search takes as long as a short statement.
+        The search takes as long as a short statement.
         """
-        if self._looks_up:
-            return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
-        return frame.f_code, frame.f_lasti
+        return self.lines.line(frame) or self.lines.awaiting_line() or UNKNOWN_CALLER
 
     def line_text(self, at: Caller | None) -> str:
         """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
@@ -287,6 +296,7 @@ class FailedStatements:
 
         self.failures.add(kind, message, waited_s, examine)
         if code & 0xFF in (BUSY, CONSTRAINT):
+            self._has_refused = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
 
     def note_raised(self, error: Exception) -> None:
@@ -361,13 +371,13 @@ class FailedStatements:
         """Record a long hold of the write lock. `first` is the first statement of the transaction."""
         at = self.line_text(first[2])
         self.holds.add(hold, *((at, "") if first[0] == hold.sql else ("", at)))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_slow_write(self, history: History, step: TimedStep, cpu_s: float) -> None:
         """Record a write that used `cpu_s` seconds of CPU time while it held the write lock."""
         sql, _, at, *_ = step
         self.holds.add_slow(sql, self.line_text(at), cpu_s, _scan(history.connection(), sql))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_no_effect(self, sql: str, transaction: Transaction) -> None:
         """Record a PRAGMA that had no effect because a transaction was open."""
@@ -400,11 +410,36 @@ class FailedStatements:
             return
         line = self.lines.line(sys._getframe(2))
         count_kind(self._splits, (self.line_text(line), transaction))
-        self._looks_up = True
+        self.looks_up = True
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
+
+    def end_call(self, call: str, *, returned: bool = True) -> None:
+        """Handle the end of a call of the function `call`. `returned` is whether it raised no exception.
+
+        Most calls only need to be counted.
+        """
+        costs, now_s = self.costs, perf_counter()
+        is_plain = not (self._has_refused or costs.connections or costs.commits > 1)
+        is_short = now_s < self._look_s and now_s - costs.begun_s < SLOW_READ_S
+        if is_plain and is_short and not self._is_any_open():
+            costs.calls[call] = costs.calls.get(call, 0) + 1
+        else:
+            self.check_left_open(call, returned=returned)
+            costs.end(call)
+
+    def _is_any_open(self) -> bool:
+        """Return whether a transaction is or was left open; True if a connection was closed or deleted."""
+        try:
+            for history in self._histories:
+                connection: Any = history.connection()
+                if connection.in_transaction or history.opened_by:
+                    return True
+        except Exception:  # The connection was closed, or no longer exists.
+            return True
+        return False
 
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record this thread's open transactions and queries after a call of the function `call`.
@@ -412,12 +447,15 @@ class FailedStatements:
         `returned` is whether the call raised no exception. The search for open queries runs at most every
         LOOK_S seconds.
         """
+        self._has_refused = False
         self._refused_writes.end_call(call, self._histories, returned=returned)
-        self._open_queries.look(self._histories, self.line_text)
+        if perf_counter() >= self._look_s:
+            self._look_s = perf_counter() + LOOK_S
+            self._open_queries.look(self._histories, self.line_text)
         begun_s = self.costs.begun_s
         self._slow_reads.end_call(self._histories, begun_s, self.line_text)
         if self._open_transactions.end_call(call, self._histories, begun_s, returned=returned):
-            self._looks_up = True
+            self.looks_up = True
 
     def records(self) -> list[PlainObservation]:
         """Return all observations of this process, with counts. Call it at the end of the work."""

@@ -10,7 +10,7 @@ import re
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 from threading import get_ident
 from time import perf_counter, thread_time
@@ -42,6 +42,10 @@ _SILENT = re.compile(r"\s*pragma\s+(?:\w+\.)?(foreign_keys|journal_mode)\s*[=(]\
 _CHANGES_SCHEMA = re.compile(r"\s*(create|drop|alter)\s+(?!temp)", re.IGNORECASE)
 _ROW_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 _ON = ("1", "on", "yes", "true")
+MAX_ORDINARY, MAX_ORDINARY_CHARS = 1000, 1000
+"""Maximum number and length of the texts in `_ordinary`."""
+_ordinary: set[str] = set()
+"""Statements of all connections that need no examination after success: reads, writes, BEGIN, COMMIT."""
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20
@@ -80,8 +84,11 @@ class FactCollector(Protocol):
     used_files: set[str]
     """Names of the databases on which statements other than PRAGMA ran."""
 
-    def caller(self, frame: FrameType) -> Caller:
-        """Return the position in Python code that calls the SQLite library from `frame`."""
+    looks_up: bool
+    """Whether the beginning of a transaction is recorded with the user's line, by `user_line`."""
+
+    def user_line(self, frame: FrameType) -> Caller:
+        """Return the user's line that led to `frame`; UNKNOWN_CALLER if none did."""
 
     def line_text(self, at: Caller | None) -> str:
         """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
@@ -122,6 +129,7 @@ class History:
 
     def __init__(self, recorder: FactCollector, connection: Any) -> None:
         self.recorder = recorder
+        self._costs = recorder.costs
         self.connection = ref(connection)
         self.name = ""
         """Name with which the database was opened."""
@@ -150,8 +158,8 @@ class History:
         """Time of `perf_counter` when unfetched rows were first seen; None if there are none."""
         self.open_queries: tuple[TimedStep, ...] = ()
         """Queries that may have unfetched rows; empty until they are searched for."""
-        self.is_new = True
-        """Whether only PRAGMAs have run, so that the next statement must read the schema first."""
+        self.ordinary: Set[str] = frozenset()
+        """Statements that need no examination after success; empty while only PRAGMAs have run."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._was_long = False
         """Whether a transaction was ever long. CPU time is only read after that, as each read is slow."""
@@ -169,45 +177,60 @@ class History:
 
         Return the position in Python code that runs the statement; None if a transaction is open.
         """
-        thread = get_ident()
-        if thread != self.thread:
-            self.is_shared = self.is_shared or self.thread != 0
-            self.thread = thread
-        if self.is_shared:
-            self._uses = self._uses or self.recorder.overlaps.new_watch()
-            caller = sys._getframe(1)
-            self._uses.note(
-                caller, caller.f_locals.get("statement"), in_transaction=connection.in_transaction
-            )
+        if self.is_shared or get_ident() != self.thread:
+            self._note_thread(sys._getframe(1), connection)
         if connection.in_transaction:
             return None
-        if self._last_was_long():
+        # The last transaction was short if even the time since its beginning is short.
+        if begun - self._began_s >= MIN_HOLD_S:
             self.end_transaction()
         self._began_s = begun
         if self._was_long:
             self._began_cpu_s = thread_time()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
         if changed_rows != self._changed_rows:  # The last transaction has changed rows.
-            self.recorder.costs.commits += 1
+            self._costs.commits += 1
             self._changed_rows = changed_rows
-        return self.recorder.caller(sys._getframe(2))
+        frame = sys._getframe(2)
+        return self.recorder.user_line(frame) if self.recorder.looks_up else (frame.f_code, frame.f_lasti)
+
+    def _note_thread(self, frame: FrameType, connection: Any) -> None:
+        """Handle a statement of another thread, or on a shared connection.
+
+        `frame` is in the method that runs the statement, and has a variable `statement`.
+        """
+        thread = get_ident()
+        if thread != self.thread:
+            self.is_shared = self.thread != 0
+            self.thread = thread
+        if self.is_shared:
+            self._uses = self._uses or self.recorder.overlaps.new_watch()
+            self._uses.note(frame, frame.f_locals.get("statement"), in_transaction=connection.in_transaction)
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Handle the end of a successful statement.
-
-        Call it for statements outside of a transaction, and for all statements while `is_new`.
-        """
+        """Examine a statement after its success, unless its text is in `ordinary`."""
         sql, was_open, _, begun, ended = step
-        if self.is_new:
-            self._end_first(sql, ended - begun)
-        if not was_open:
-            cursor._sqlstress_step = step
-            if _CHANGES_SCHEMA.match(sql) and not is_in_transaction(self.connection()):
-                self.recorder.add_schema_change(step)
-            if is_checkpoint(sql):
+        word, _ = words_of(sql)
+        if self.ordinary is not _ordinary:  # The connection is new: it has only run PRAGMAs.
+            self._costs.opening_s += ended - begun
+            if word != "PRAGMA":
+                self.recorder.used_files.add(self.name)
+                self.ordinary = _ordinary
+        if word == "PRAGMA":
+            if was_open:
+                self._check_pragma(sql)
+            elif is_checkpoint(sql):
                 self._note_checkpoint(cursor, ended - begun)
+        elif word in ("CREATE", "DROP", "ALTER"):
+            is_temporary = not _CHANGES_SCHEMA.match(sql)
+            if not (was_open or is_temporary or is_in_transaction(self.connection())):
+                self.recorder.add_schema_change(step)
+        elif len(sql) <= MAX_ORDINARY_CHARS:
+            if len(_ordinary) >= MAX_ORDINARY:
+                _ordinary.clear()
+            _ordinary.add(sql)
 
-    def check_pragma(self, sql: str) -> None:
+    def _check_pragma(self, sql: str) -> None:
         """Report the PRAGMA that has just run, if an open transaction made it ineffective."""
         connection, setting = self.connection(), _SILENT.match(sql)
         if not setting or not is_in_transaction(connection):
@@ -268,7 +291,7 @@ class History:
         writes = []
         for step in reversed(self.steps):
             sql, was_open, _, begun, _ = step
-            if begun < self.recorder.costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
+            if begun < self._costs.begun_s or words_of(sql)[0] in ("COMMIT", "END", "ROLLBACK"):
                 break
             if not was_open and words_of(sql)[0] in _ROW_WRITES and id(step) not in failed:
                 writes.append(step)
@@ -315,15 +338,8 @@ class History:
         """
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
-        self.recorder.costs.commits += changed_rows - self._changed_rows
+        self._costs.commits += changed_rows - self._changed_rows
         self._changed_rows = changed_rows
-
-    def _end_first(self, sql: Any, seconds: float) -> None:
-        """Add the duration of a new connection's statement to the time for opening connections."""
-        self.recorder.costs.opening_s += seconds
-        self.is_new = isinstance(sql, str) and words_of(sql)[0] == "PRAGMA"
-        if not self.is_new:
-            self.recorder.used_files.add(self.name)
 
     def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
         """Record the last statement, a checkpoint, as failed if its result row reports it as busy."""

@@ -90,6 +90,17 @@ def test_rollback_of_the_transaction_of_another_thread_is_recorded(
     assert overlaps(recorder) == [(1, INSERT, "ROLLBACK", "ROLLBACK")]
 
 
+def test_end_after_a_write_of_another_thread_is_recorded(
+    gateway: Gateway, recorder: FailedStatements
+) -> None:
+    def write_and_roll_back() -> None:
+        gateway.run(INSERT, 3)
+        gateway.run("ROLLBACK")
+
+    interleave(gateway, write_and_roll_back)
+    assert overlaps(recorder) == [(1, INSERT, INSERT, "ROLLBACK")]
+
+
 def test_query_of_another_thread_is_no_overlap(gateway: Gateway, recorder: FailedStatements) -> None:
     interleave(gateway, lambda: gateway.run("SELECT * FROM t"))
     assert overlaps(recorder) == []

@@ -292,8 +292,7 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
             raise
         finally:
             leave_if_forked()
-            statements.check_left_open(name, returned=returned)
-            statements.costs.end(name)
+            statements.end_call(name, returned=returned)
 
     return guarded
 

@@ -1,0 +1,125 @@
+"""The end of a call finds all that the call left, although most calls are only counted."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from sqlstress.recording import CALL_COST, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, REPEATED, history
+from sqlstress.recording.after_calls import LONG_OPEN_S
+from sqlstress.recording.failed_statements import FailedStatements
+
+INSERT = "INSERT INTO t VALUES (1)"
+
+
+@contextmanager
+def call(recorder: FailedStatements) -> Iterator[None]:
+    """Run the block as a call of the user's function, without an exception."""
+    recorder.costs.begin()
+    yield
+    recorder.end_call("work")
+
+
+@pytest.fixture
+def connection(file: Path, recorder: FailedStatements) -> Iterator[sqlite3.Connection]:
+    """Return a connection from before the calls, on which two calls have run that leave nothing."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for _ in range(2):
+            with call(recorder):
+                connection.execute("SELECT * FROM t").fetchall()
+        yield connection
+
+
+def counts(recorder: FailedStatements, topic: str) -> list[tuple[str, int]]:
+    return [(what, count) for kind, what, count, _, _ in recorder.records() if kind == topic]
+
+
+def begin(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN")
+    connection.execute(INSERT)
+
+
+def close(connection: sqlite3.Connection) -> None:
+    begin(connection)
+    connection.close()
+
+
+@pytest.mark.parametrize("leave", [begin, close])
+def test_transaction_left_open_is_found(
+    leave: Callable[[sqlite3.Connection], None], connection: sqlite3.Connection, recorder: FailedStatements
+) -> None:
+    with call(recorder):
+        leave(connection)
+    with call(recorder):
+        pass
+    assert counts(recorder, LEFT_OPEN) == [("work", 2 if leave is begin else 1)]
+
+
+def test_rollback_by_a_later_call_is_found(
+    connection: sqlite3.Connection, recorder: FailedStatements
+) -> None:
+    with call(recorder):
+        begin(connection)
+    with call(recorder):
+        connection.execute("ROLLBACK")
+    assert counts(recorder, NOT_COMMITTED) == [("work", 1)]
+
+
+def test_repeated_transaction_is_found(
+    file: Path, connection: sqlite3.Connection, recorder: FailedStatements
+) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as other, call(recorder):
+        connection.execute("BEGIN")
+        connection.execute("SELECT * FROM t").fetchall()
+        other.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            connection.execute(INSERT)
+        connection.execute("ROLLBACK")
+        begin(connection)
+        connection.execute("COMMIT")
+    assert counts(recorder, REPEATED) == [("work", 1)]
+
+
+def test_open_query_is_found(connection: sqlite3.Connection, recorder: FailedStatements) -> None:
+    cursor = connection.execute("SELECT * FROM t")
+    for _ in range(3):
+        with call(recorder):
+            cursor.fetchone()
+        time.sleep(LONG_OPEN_S)
+    assert counts(recorder, OPEN_STATEMENT) == [("SELECT * FROM t", 1)]
+
+
+def test_all_calls_are_counted(connection: sqlite3.Connection, recorder: FailedStatements) -> None:
+    for number in range(4):
+        with call(recorder):
+            for _ in range(2 if number == 1 else 0):
+                connection.execute(INSERT)
+            connection.execute("SELECT * FROM t").fetchall()
+    assert counts(recorder, CALL_COST) == [("work", 6)]
+
+
+def test_opened_connection_is_counted(
+    file: Path, connection: sqlite3.Connection, recorder: FailedStatements
+) -> None:
+    with call(recorder):
+        other = sqlite3.connect(file)
+    with closing(other):
+        assert counts(recorder, CALL_COST) == [("work", 3)]
+
+
+def test_number_of_kept_texts_is_limited(
+    connection: sqlite3.Connection, recorder: FailedStatements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "MAX_ORDINARY", 3)
+    for number in range(9):
+        connection.execute(f"SELECT {number}")
+    connection.execute(f"SELECT '{'x' * history.MAX_ORDINARY_CHARS}'")
+    known = recorder._histories[-1].ordinary
+    assert "SELECT 8" in known
+    assert len(known) <= 3
+    assert max(map(len, known)) < 20
