@@ -1294,9 +1294,16 @@ def schema_change(*, statement: str, message: str, at: str | None = None) -> str
 
 
 @grave
-def split_transaction(*, at: str, count: int, began_at: str | None = None) -> str:
-    script = f"executescript ({at})" if at else "executescript"
+def split_transaction(*, at: str, count: int, began_at: str | None = None, way: str = "script") -> str:
     transaction = f"the transaction begun at {began_at}" if began_at else "the open transaction"
+    if way == "block":
+        block = f"`with connection` at {at}" if at else "An inner `with connection`"
+        return (
+            f"{block} committed {transaction} ({plural(count, 'time')}), although an outer `with connection` "
+            "went on: only the outermost may commit. A later error undoes only the rest. Use a SAVEPOINT, or "
+            "leave the commit to the caller."
+        )
+    script = f"executescript ({at})" if at else "executescript"
     return (
         f"{script} committed {transaction} before its end ({plural(count, 'time')}): the transaction is two. "
         "Run the statements with execute, or call executescript outside of a transaction."

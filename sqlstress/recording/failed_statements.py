@@ -134,8 +134,8 @@ class FailedStatements:
         """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
         self._schema_changes = Counter[tuple[str, str]]()
         """Number of schema changes outside of a transaction, by statement and line."""
-        self._splits = Counter[tuple[str, Transaction]]()
-        """Number of open transactions that `executescript` committed, by line and transaction."""
+        self._splits = Counter[tuple[str, str, Transaction]]()
+        """Number of transactions that were committed too early, by line, way and transaction."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to in-memory databases, by name and line."""
         self._histories: list[History] = []
@@ -400,16 +400,16 @@ class FailedStatements:
         if self.costs.begun_s:
             count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
 
-    def add_split(self, transaction: Transaction) -> None:
-        """Record that `executescript` committed an open transaction, as Python does before the script.
+    def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
+        """Record that code which did not begin `transaction` has committed it: `way` is BLOCK or SCRIPT.
 
-        Nothing is recorded outside of the measured window: scripts at the start often create tables.
+        `at` is the position of that code. Nothing is recorded outside of the measured window: scripts at the
+        start often create tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
             return
-        line = self.lines.line(sys._getframe(2))
-        count_kind(self._splits, (self.line_text(line), transaction))
+        count_kind(self._splits, (self.line_text(at), way, transaction))
         self.looks_up = True
 
     def add_closed(self, transaction: Transaction) -> None:
@@ -515,8 +515,8 @@ class FailedStatements:
             yield SCHEMA_CHANGE, sql, count, "", {"at": at}
 
     def _split_records(self) -> Iterator[PlainObservation]:
-        for (at, transaction), count in self._splits.items():
-            yield SPLIT, at, count, "", transaction._asdict()
+        for (at, way, transaction), count in self._splits.items():
+            yield SPLIT, at, count, "", {**transaction._asdict(), "way": way}
 
 
 def _library(frame: FrameType | None) -> str:

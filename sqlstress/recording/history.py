@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording import LONG_HOLD_S, MIN_HOLD_S
+from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
@@ -111,8 +111,8 @@ class FactCollector(Protocol):
     def add_schema_change(self, step: TimedStep) -> None:
         """Record a statement outside of a transaction that changed the schema."""
 
-    def add_split(self, transaction: Transaction) -> None:
-        """Record that `executescript` committed an open transaction."""
+    def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
+        """Record that code at `at`, which did not begin `transaction`, has committed it in the given way."""
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in `transaction`, which had changed rows."""
@@ -169,6 +169,10 @@ class History:
         """Number of rows changed by the connection when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last failed statements, each with its SQLite result code."""
+        self.blocks: list[bool] = []
+        """Open blocks `with connection`, outermost first: whether a transaction was open before the block."""
+        self._inner_end: tuple[Transaction, str, Caller] | None = None
+        """Arguments of `add_split` for an inner block that has committed; None if there was no such block."""
         self._last_error = 0
         """`id()` of the last exception; 0 before the first. The exception would keep all frames alive."""
 
@@ -255,6 +259,22 @@ class History:
     def has_failed(self, error: Exception) -> bool:
         """Return whether a statement of the connection raised `error`, as the last one that failed."""
         return self._last_error == id(error)
+
+    def end_block(self, connection: Any, frame: FrameType, *, is_error: bool) -> None:
+        """Handle the end of a block `with connection`; `is_error` is whether an exception ends the block.
+
+        An inner block commits what the outer block has begun. This is recorded if the outer block then writes
+        more, or fails and can no longer undo all its work.
+        """
+        began_before = self.blocks.pop() if self.blocks else False
+        if self.is_shared:
+            return
+        if self.blocks and began_before and not is_error:
+            self._inner_end = self.transaction(), BLOCK, self.recorder.user_line(frame)
+        elif not self.blocks and self._inner_end:
+            if is_error or connection.in_transaction:
+                self.recorder.add_split(*self._inner_end)
+            self._inner_end = None
 
     def note_close(self, connection: Any) -> None:
         """Record that the connection is about to be closed, if that undoes changed rows.

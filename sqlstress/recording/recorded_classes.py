@@ -15,6 +15,7 @@ from threading import get_ident
 from time import perf_counter
 from typing import Any
 
+from sqlstress.recording import SCRIPT
 from sqlstress.recording.history import FactCollector, History
 from sqlstress.recording.subclasses import STATEMENTS, named_like
 
@@ -35,6 +36,10 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
             # The history is set first, because __init__ of `base` may run statements.
             self._sqlstress = recorder.watch(self)
             super().__init__(*args, **options)
+
+        def __enter__(self) -> Any:
+            self._sqlstress.blocks.append(self.in_transaction)
+            return base.__enter__(self)
 
         commit = _recorded_end("COMMIT", base.commit)
         rollback = _recorded_end("ROLLBACK", base.rollback)
@@ -116,7 +121,7 @@ def _recorded(
         if statement not in history.ordinary:
             history.end(step, cursor)
         if split:
-            history.recorder.add_split(split)
+            history.recorder.add_split(split, SCRIPT, history.recorder.user_line(sys._getframe(1)))
         if each_row and caller is not None and not connection.in_transaction:
             history.count_row_commits()
         return result
@@ -171,6 +176,8 @@ def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
                 history.note_idle_end(statement, sys._getframe(1))
         if name == "ROLLBACK":
             history.note_rollback(connection)
+        elif not name:
+            history.end_block(connection, sys._getframe(1), is_error=bool(error[0]))
         try:
             result = call(connection, *error)
         except sqlite3.Error as failure:

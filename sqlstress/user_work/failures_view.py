@@ -38,6 +38,7 @@ from sqlstress.recording import (
     OVERLAP,
     REPEATED,
     SCHEMA_CHANGE,
+    SCRIPT,
     SLOW_READ,
     SPLIT,
     UNCLOSED,
@@ -575,7 +576,7 @@ def memory_findings(group: Group) -> Iterator[Finding]:
 
 
 def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line at which `executescript` committed an open transaction."""
+    """Yield a finding for each line at which a script or an inner block committed an open transaction."""
     kinds: dict[str, list[Sighting]] = {}
     for sighting in sightings(group, SPLIT):
         kinds.setdefault(sighting.what, []).append(sighting)
@@ -586,6 +587,7 @@ def split_findings(group: Group) -> Iterator[Finding]:
             at=at,
             count=sum(sighting.count for sighting in found),
             began_at=lines[0] if lines else None,
+            way=found[0].traits.get("way", SCRIPT),
         )
 
 

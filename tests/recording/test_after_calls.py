@@ -19,6 +19,7 @@ from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
 from tests.own_app import findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, SELECT, open_file
+from tests.rows import thorough
 
 SLOW_S = SLOW_READ_S * 1.5
 
@@ -230,7 +231,7 @@ def pay(db):
 """
 
 
-@pytest.mark.parametrize("concurrency", [1, 6])
+@pytest.mark.parametrize("concurrency", [thorough(1), 6])
 def test_short_hold_is_only_named_if_another_process_waited_in_vain(concurrency: int, tmp_path: Path) -> None:
     report = measured(tmp_path, HOLDS, concurrency=concurrency, ops=60, max_failed=1)
     assert bool(findings_of(report, "long-hold")) == (concurrency > 1)

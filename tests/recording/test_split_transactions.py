@@ -1,4 +1,4 @@
-"""Transactions that executescript commits before their end, in real programs under load."""
+"""Transactions that executescript or an inner block commits before their end, in real programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import sqlstress
-from tests.own_app import findings_of, measured
+from tests.own_app import findings_of, line_of, measured
+from tests.rows import thorough
 
 PROGRAM = """
 import sqlite3
@@ -57,6 +58,56 @@ def test_script_in_an_open_transaction_is_named_with_its_line(begin: str, tmp_pa
 
 def test_script_outside_of_a_transaction_is_not_named(tmp_path: Path) -> None:
     assert splits(tmp_path, 'db.execute("SELECT * FROM t").fetchall()') == []
+
+
+BLOCKS = """
+import sqlite3
+from sqlstress import setup, connect, transaction
+
+@setup
+def make(database):
+    sqlite3.connect(database).executescript("PRAGMA journal_mode = WAL; CREATE TABLE t (n)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=60)
+
+def log(db):
+    with db:
+        db.execute("INSERT INTO t VALUES (2)")
+
+@transaction
+def work(db):
+    try:
+        with db:
+            {body}
+    except ValueError:
+        pass
+"""
+ADD, LOG, FAIL = 'db.execute("INSERT INTO t VALUES (1)")', "log(db)", 'raise ValueError("no stock")'
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_split"),
+    [
+        thorough([ADD, LOG, ADD], True),
+        ([ADD, LOG, FAIL], True),
+        ([ADD, LOG], False),
+        thorough([LOG, ADD], False),
+        thorough([ADD, FAIL], False),
+    ],
+)
+def test_inner_block_that_commits_the_outer_one_is_named(
+    steps: list[str], tmp_path: Path, *, is_split: bool
+) -> None:
+    text = BLOCKS.format(body="\n            ".join(steps))
+    report = measured(tmp_path, text, "program.py", concurrency=2, ops=8)
+    found = findings_of(report, "split-transaction")
+    assert bool(found) == is_split
+    if is_split:
+        begun = f"the transaction begun at program.py:{line_of(text, ADD)}"
+        inner = f"`with connection` at program.py:{line_of(text, 'with db:')}"
+        assert f"{inner} committed {begun}" in found[0].text
 
 
 if sys.version_info >= (3, 12):  # The parameter autocommit is new.
