@@ -75,7 +75,8 @@ RULES: tuple[Rule, ...] = (
         (5,),
         Facts(statement="journal_mode"),
         "Switching the journal mode needs the file alone, and other connections were using it.",
-        "Switch once, in setup: the file keeps the mode. Set the busy timeout before the switch.",
+        "Switch once, in setup, before other connections open the file: it keeps the mode. Set the busy"
+        " timeout before the switch. A running program cannot leave WAL mode: no timeout helps.",
     ),
     Rule(
         "checkpoint-race",

@@ -63,6 +63,7 @@ from sqlstress.recording.failures import (
     transaction_of,
     transaction_steps,
     words_of,
+    written_name,
 )
 from sqlstress.recording.history import History, Transaction
 from sqlstress.recording.overlaps import ActiveCalls, Overlaps
@@ -79,6 +80,8 @@ A pool of fixed size opens its connections in few calls.
 """
 LIBRARIES = ("django", "peewee", "sqlalchemy")
 """Libraries that begin transactions for the user's code, by the name of their package."""
+KEY_EXISTS = (1555, 2067)
+"""Result codes of a violated primary key or UNIQUE index."""
 SLOW_SCAN_S = 0.005
 """Minimum duration of a write for which the query plan is read, in seconds."""
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
@@ -291,6 +294,7 @@ class FailedStatements:
                 repeated="yes" if history.is_repeated() else "",
                 lock_order=_lock_order(connection, [*writes, sql]),
                 opened_by=history.opened_by if was_open else "",
+                earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
                 library=_library(sys._getframe(2)),
             )
 
@@ -298,6 +302,21 @@ class FailedStatements:
         if code & 0xFF in (BUSY, CONSTRAINT):
             self._has_refused = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
+
+    def _earlier_query(self, sql: str, earlier: Sequence[TimedStep]) -> str:
+        """Return the call's last query, with its line, that read the table of the write `sql`; or "".
+
+        `earlier` has the connection's statements before the write. Queries in a transaction do not count.
+        """
+        table = (written_name(sql) or ("",))[-1]
+        for query, was_open, at, begun, _ in reversed(earlier):
+            if begun < self.costs.begun_s:
+                break
+            if statement_kind(query) == "read" and not was_open and table and table in query:
+                return " ".join(
+                    filter(None, (short_sql(query), self.line_text(at) and f"({self.line_text(at)})"))
+                )
+        return ""
 
     def note_raised(self, error: Exception) -> None:
         """Record the BEGIN or COMMIT of `with connection` of apsw that raised `error` and ended a call.

@@ -113,6 +113,11 @@ class FailureFacts(NamedTuple):
     """
     opened_by: str = ""
     """Function whose call left the transaction open; empty if the current call began the transaction."""
+    earlier_query: str = ""
+    """Query of the call, and its line, that read the table before, outside of a transaction; or empty.
+
+    Only looked for if a key already existed.
+    """
     library: str = ""
     """Library that ran the statement for the user's code: "django", "peewee", "sqlalchemy", or ""."""
 

@@ -61,6 +61,8 @@ MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
 """Names of causes, each with the name of another cause that has the same cure."""
+_NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
+"""Pattern of queries that serve to find the next number."""
 _MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
 MAX_CAUSES = 3
 """Maximum number of findings of each kind, such as causes of failed statements."""
@@ -72,7 +74,7 @@ They are the number of holds, the share of the process's time, and the share of 
 SQLite.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
-COMMIT_BEHIND_READER = "commit-behind-reader"
+COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Names of causes for failed writes of transactions that had read before."""
 
@@ -113,6 +115,8 @@ class Failure(NamedTuple):
     """Text on a slow run of the statement that scans a whole table; empty if no run was slow."""
     lock_order: tuple[str, ...] = ()
     """Files in the order in which the transaction locked them, then the file that it waited for."""
+    earlier_query: str = ""
+    """Query of the call that read the table before the write's transaction, with its line; or empty."""
     library: str = ""
     """Library that ran the statement for the user's code, such as "django"; or empty."""
     opposite: str = ""
@@ -174,6 +178,7 @@ def failure_of(sighting: Sighting) -> Failure:
         traits.get("reader", ""),
         traits.get("scan", ""),
         tuple(order.split(", ")) if order else (),
+        traits.get("earlier_query", ""),
         traits.get("library", ""),
     )
 
@@ -365,6 +370,8 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
     """
     if not diagnosis.cause:
         return None
+    if diagnosis.cause.name == DUPLICATE_KEY and failure.earlier_query:
+        return _duplicate_key(failure.earlier_query)
     cure = diagnosis.cause.cure
     if diagnosis.cause.name == HELD_LONGER and holder:
         cure = holder
@@ -373,6 +380,19 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
     if diagnosis.cause.name in _UPGRADES and "BEGIN IMMEDIATE" in cure:
         cure += _BEGIN_IMMEDIATE.get(failure.library, "")
     return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {cure}"
+
+
+def _duplicate_key(query: str) -> str:
+    """Return a text on cause and cure if two calls insert a row of one key after the same query."""
+    cure = (
+        "Use BEGIN IMMEDIATE before that query, or INSERT ... SELECT max(...) + 1."
+        if _NEXT_NUMBER.search(query)
+        else "Use INSERT ... ON CONFLICT, or BEGIN IMMEDIATE before that query."
+    )
+    return (
+        "A row with this key exists. The call had read the table before, outside of the write's transaction: "
+        f"{query}. Two calls read the same before either inserted its row. {cure}"
+    )
 
 
 def _details(failure: Failure, cause: str) -> str:

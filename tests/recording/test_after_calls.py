@@ -46,6 +46,62 @@ def test_read_in_an_earlier_call_is_the_cause_of_a_stale_snapshot(
     assert traits["opened_by"] == ("" if ends else "report")
 
 
+KEYED = "CREATE TABLE invoice (number INTEGER PRIMARY KEY, text)"
+NUMBER = "SELECT max(number) FROM invoice"
+
+
+@pytest.mark.parametrize(
+    ("before", "named"),
+    [([NUMBER], True), (["SELECT * FROM t"], False), (["BEGIN", NUMBER], False), ([], False)],
+    ids=["autocommit", "another_table", "in_the_transaction", "no_query"],
+)
+def test_query_before_a_violated_key_is_recorded(
+    before: list[str], file: Path, recorder: FailedStatements, *, named: bool
+) -> None:
+    with open_file(file) as connection:
+        connection.execute(KEYED)
+        connection.execute("INSERT INTO invoice VALUES (1, '')")
+        connection.execute(NUMBER).fetchall()  # of an earlier call
+        recorder.costs.begin()
+        for sql in before:
+            connection.execute(sql).fetchall()
+        with suppress(sqlite3.IntegrityError):
+            connection.execute("INSERT INTO invoice VALUES (1, 'again')")
+    ((*_, traits),) = [record for record in recorder.records() if record[0] == FAILED_STATEMENT]
+    assert traits["earlier_query"].startswith(f"{NUMBER} ({Path(__file__).name}:") == named
+    assert bool(traits["earlier_query"]) == named
+
+
+NUMBERS = """
+import sqlite3, time
+from sqlstress import connect, setup, transaction
+
+@setup
+def create(database):
+    db = sqlite3.connect(database)
+    db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE bill (n INTEGER PRIMARY KEY)")
+
+@connect
+def opened(database):
+    return sqlite3.connect(database, timeout=30)
+
+@transaction
+def issue(db):
+    (last,) = db.execute("SELECT max(n) FROM bill").fetchone()
+    time.sleep(0.01)
+    with db:
+        db.execute("INSERT INTO bill VALUES (?)", ((last or 0) + 1,))
+"""
+
+
+def test_report_names_the_query_before_a_violated_key(tmp_path: Path) -> None:
+    report = measured(tmp_path, NUMBERS, ops=40, max_failed=1)
+    (finding,) = findings_of(report, "failed-statement")
+    line = line_of(NUMBERS, "    (last,)")
+    assert f"SELECT max(n) FROM bill (own.py:{line}). Two calls read the same" in finding.text
+    assert "INSERT ... SELECT max(...) + 1" in finding.text and "ON CONFLICT" not in finding.text
+
+
 def slow_reads(recorder: FailedStatements) -> list[tuple[str, str]]:
     """Return the slow queries of a recorder, as SQL and line."""
     return [(sql, traits["at"]) for topic, sql, _, _, traits in recorder.records() if topic == SLOW_READ]
