@@ -164,6 +164,13 @@ KEYS = Compared(
 )
 
 
+def unsplit_space(group: Group) -> Iterator[Finding]:
+    """Yield a finding if SQLite lacked the table dbstat. A published report has no number of pages either."""
+    spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
+    if any(space.page_count and not space.trees for space in spaces):
+        yield Finding(sentences.space_unsplit)
+
+
 # Cycles.
 
 

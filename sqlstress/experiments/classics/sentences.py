@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sqlstress.analysis.finding import aside
 from sqlstress.analysis.wording import duration, listing, with_interval
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import digits, plural
@@ -63,6 +64,14 @@ def method_limit(
 ) -> str:
     where = f"{phase} of {plural(rows, 'row')} by {method} ({listing(drivers)})"
     return f"LIMIT for {where}: {reason}. Use {instead} instead."
+
+
+@aside
+def space_unsplit() -> str:
+    return (
+        "The space is not split by table and index, because this Python's SQLite lacks dbstat. Install apsw "
+        "for it: python -m pip install apsw."
+    )
 
 
 def checkpoint(

@@ -28,6 +28,7 @@ from sqlstress.experiments.classics.findings import (
     limits,
     times_of,
     total_ns,
+    unsplit_space,
 )
 from sqlstress.experiments.classics.spec import PHASES, Cycling, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
@@ -322,7 +323,7 @@ def _file_size(trial: Trial) -> str | None:
 class KeysShown(ClassicShown):
     """Presenter of keys: tables of the time and space of each type of id, by schema."""
 
-    topics = (KEYS.findings, partial_proofs, figure_limits)
+    topics = (KEYS.findings, unsplit_space, partial_proofs, figure_limits)
     measures = (
         (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
