@@ -31,14 +31,6 @@ class Fastest(NamedTuple):
     """Name of the case that was left out; empty if none was."""
 
 
-class Gain(NamedTuple):
-    """Rate of a case relative to another case."""
-
-    name: str
-    base: str
-    ratio: Ratio
-
-
 def _lead(lead: Fastest) -> str:
     text = f"without {lead.without}: {listing(lead.names)}" if lead.without else listing(lead.names)
     if lead.equal:
@@ -51,12 +43,6 @@ def _lead(lead: Fastest) -> str:
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
     """Name the fastest cases of a part of a table, and the fastest that all applications can use."""
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
-
-
-def gain(*, part: str = "", gains: Sequence[Gain], unclear: bool = False) -> str:
-    """Compare pairs of cases. `unclear` is true if other pairs are inconclusive."""
-    texts = [f"{gain.name} is {with_interval(gain.ratio, f'as fast as {gain.base}')}" for gain in gains]
-    return f"{f'{part}: ' if part else ''}{listing(texts)}."
 
 
 def method_limit(

@@ -451,7 +451,17 @@ class CyclesShown(ClassicShown):
     def tables(self, group: Group) -> Iterator[Table]:
         proved = verified_legend(group, "the table holds what the last acknowledged commit left")
         verified = VERIFIED.explained([*case_table.spread_legend(group, "total"), *proved])
-        yield table_of(case_table.rows_of(group), (SETTING, *CYCLE_COLUMNS, verified))
+        rows = case_table.rows_of(group)
+        speeds = relative_column(
+            "delete = 1",
+            rows,
+            CYCLES,
+            count_cell,
+            lambda trial: 1 / total_ns(trial),
+            meaning="delete = 1: speed relative to delete, from the totals",
+            leaves=40,
+        )
+        yield table_of(rows, (SETTING, *CYCLE_COLUMNS, speeds, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield a plot of each cycle's time: a line for each setting, with its checkpoints marked."""
