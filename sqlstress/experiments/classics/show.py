@@ -152,10 +152,6 @@ def _method_rows(group: Group) -> list[Row]:
     return sorted(known, key=work)
 
 
-def _method_seconds(row: Row) -> str | None:
-    return seconds_cell(row.trial.seconds) if row.trial and METHODS.outcome(row.run) == DONE else None
-
-
 def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     drivers = {row.run.case.driver for row in rows}
     yield Column("phase", align="left", role=NAME, cell=lambda row: row.run.case.spec.phase)
@@ -175,7 +171,6 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     if {DRIVERS.base} < drivers:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
         yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
-    yield Column("time s", cell=_method_seconds, leaves=10)
     meanings = [
         *case_table.spread_legend(group, "figure"),
         "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
