@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlstress.analysis.finding import aside
 from sqlstress.analysis.wording import duration, listing, with_interval
 from sqlstress.statistics.compare import Ratio
 from sqlstress.statistics.units import digits, plural
@@ -52,7 +51,6 @@ def method_limit(
     return f"LIMIT for {where}: {reason}. Use {instead} instead."
 
 
-@aside
 def space_unsplit() -> str:
     return (
         "The space is not split by table and index, because this Python's SQLite lacks dbstat. Install apsw "
