@@ -18,9 +18,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, Tree
 from tests.damage import pages
-from tests.damage.pages import OVERFLOW, BtreePage, PageFile, varint
+from tests.damage.pages import HEADER, INTERNAL, OVERFLOW, BtreePage, PageFile, Tree, varint
 from tests.damage.trial import Change, Mutation, NothingToChange, Trial, Words
 
 ROW, ENTRY, POINTER, PAGE_HEADER, TRUNK = "row", "index entry", "pointer", "page header", "free-list trunk"

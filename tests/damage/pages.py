@@ -6,12 +6,25 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
-from sqlstress.targets.sqlite import pages, space
 from sqlstress.targets.sqlite.drivers import Connection
-from sqlstress.targets.sqlite.pages import HEADER, INTERNAL, LEAF, Tree
 
-OVERFLOW = "overflow"
+HEADER = 100
+"""Size of the file header, at the beginning of page 1, in bytes."""
+LEAF, INTERNAL, OVERFLOW = "leaf", "internal", "overflow"
 _KINDS = {0x02: INTERNAL, 0x05: INTERNAL, 0x0A: LEAF, 0x0D: LEAF}
+
+
+class Tree(NamedTuple):
+    """A b-tree (a table or an index), as the schema describes it."""
+
+    name: str
+    table: str
+    """Name of the table to which the b-tree belongs."""
+    root: int
+    """Number of the root page."""
+    is_index: bool
+    keyed: bool
+    """Whether keys order the b-tree (an index or a WITHOUT ROWID table), not rowids."""
 
 
 class BtreePage(NamedTuple):
@@ -25,19 +38,41 @@ class BtreePage(NamedTuple):
     """Size of the part of a record on an overflow page, in bytes; 0 on other pages."""
 
 
-class PageFile(pages.PageFile):
+class PageFile:
     """Pages of a database file."""
 
     def __init__(self, file: BinaryIO) -> None:
-        super().__init__(file)
-        file.seek(20)
-        self.usable = self.page_size - file.read(1)[0]
+        self._file = file
+        header = file.read(HEADER)
+        if len(header) < HEADER:
+            raise ValueError("the file has no SQLite header")
+        size, reserved = struct.unpack_from(">H2xB", header, 16)
+        self.page_size = 1 << 16 if size == 1 else size
+        """Size of a page, in bytes."""
+        self.usable = self.page_size - reserved
         """Size of the part of each page that SQLite uses, in bytes."""
+
+    def take(self, number: int) -> bytes:
+        """Return the content of a page."""
+        self._file.seek((number - 1) * self.page_size)
+        return self._file.read(self.page_size)
+
+
+# The index of a WITHOUT ROWID table's primary key is the table itself, so sqlite_schema lacks it.
+_TREES = """
+SELECT name, tbl_name, rootpage, type = 'index', type = 'index' OR EXISTS (
+    SELECT name FROM pragma_index_list(tree.name) EXCEPT SELECT name FROM sqlite_schema
+)
+FROM sqlite_schema AS tree WHERE rootpage > 0 ORDER BY name
+"""
 
 
 def trees_of(connection: Connection) -> tuple[Tree, ...]:
     """Return all b-trees of a database, with the schema's."""
-    return Tree("sqlite_schema", "sqlite_schema", 1, False, False), *space.trees_of(connection)
+    trees = [Tree("sqlite_schema", "sqlite_schema", 1, False, False)]
+    for name, table, root, is_index, is_keyed in connection.rows(_TREES):
+        trees.append(Tree(name, table, root, bool(is_index), bool(is_keyed)))
+    return tuple(trees)
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import struct
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -67,36 +66,3 @@ def create_picks(path: Path, schema: str, id_type: str, pragmas: Iterable[str] =
         )
         connection.commit()
         check(connection)
-
-
-def create_reserved(path: Path, page_size: int, reserved: int, auto_vacuum: str = "none") -> None:
-    """Create an empty database with reserved bytes at the end of every page."""
-    create(path, pragmas=(f"page_size={page_size}", f"auto_vacuum={auto_vacuum}", "user_version=1"))
-    usable = page_size - reserved
-    with path.open("r+b") as file:
-        file.seek(20)
-        file.write(bytes([reserved]))
-        file.seek(105)  # where the content of page 1 begins
-        file.write(struct.pack(">H", usable % (1 << 16)))
-    with closing(sqlite3.connect(path)) as connection:
-        check(connection)
-
-
-def free_up_to(path: Path, page_count: int, lock_page: int, per_trunk: int) -> None:
-    """Extend a database of 65,536-byte pages to `page_count` pages by free pages, which take no disk space.
-
-    The lock-byte page stays out of the free list. SQLite will use the last pages first.
-    """
-    page_size = 1 << 16
-    with path.open("r+b") as file:
-        begin = file.seek(0, 2) // page_size + 1
-        file.truncate(page_count * page_size)
-        free = [number for number in range(page_count, begin - 1, -1) if number != lock_page]
-        parts = [free[start : start + per_trunk + 1] for start in range(0, len(free), per_trunk + 1)]
-        following = 0
-        for trunk, *leaves in reversed(parts):
-            file.seek((trunk - 1) * page_size)
-            file.write(struct.pack(f">{len(leaves) + 2}I", following, len(leaves), *leaves))
-            following = trunk
-        file.seek(28)
-        file.write(struct.pack(">III", page_count, following, len(free)))

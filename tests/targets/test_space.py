@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -12,10 +13,9 @@ from sqlstress.errors import EnvironmentFailure, Interrupted
 from sqlstress.experiments.classics.spec import SCHEMAS
 from sqlstress.report.case import Case, Settings
 from sqlstress.system import processes
-from sqlstress.targets.sqlite import files
-from sqlstress.targets.sqlite.drivers import load_driver
-from sqlstress.targets.sqlite.pages import DamagedFile
-from sqlstress.targets.sqlite.space import measure_space
+from sqlstress.targets.sqlite import files, space
+from sqlstress.targets.sqlite.drivers import DRIVERS, load_driver
+from sqlstress.targets.sqlite.space import DamagedFile, measure_space
 from tests.conftest import GRACE_S, own_processes
 from tests.drivers import WHOLE
 from tests.pulses import nothing
@@ -34,14 +34,14 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_rows_are_counted_for_every_schema(case: Case, path: Path, schema: str) -> None:
     create_picks(path, schema, "uuid4")
-    space = measure_space(case, path, nothing)
-    assert space.page_size and space.page_count
-    assert space.file_bytes == space.page_size * space.page_count == path.stat().st_size
-    assert space.table_alone("picks").total("entries") == 40 * 80
+    found = measure_space(case, path, nothing)
+    assert found.page_size and found.page_count
+    assert found.file_bytes == found.page_size * found.page_count == path.stat().st_size
+    assert found.table_alone("picks").total("entries") == 40 * 80
     # The key of a rowid table is a separate index; that of a WITHOUT ROWID table is the table itself.
     own_index = schema in ("id-rowid", "pair-rowid")
-    assert len(space.indices_of("picks").trees) == 2 + own_index
-    assert space.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
+    assert len(found.indices_of("picks").trees) == 2 + own_index
+    assert found.indices_of("picks").total("entries") == (2 + own_index) * 40 * 80
 
 
 def test_content_of_the_wal_is_counted(case: Case, path: Path) -> None:
@@ -50,9 +50,9 @@ def test_content_of_the_wal_is_counted(case: Case, path: Path) -> None:
         holder.rows("PRAGMA wal_autocheckpoint=0")
         holder.run_many("INSERT INTO t VALUES (zeroblob(?))", ((3000,) for _ in range(50)))
         before = path.stat().st_size
-        space = measure_space(case, path, nothing)
-        assert space.table_alone("t").total("pages") >= 50
-        assert space.file_bytes == path.stat().st_size > before
+        found = measure_space(case, path, nothing)
+        assert found.table_alone("t").total("pages") >= 50
+        assert found.file_bytes == path.stat().st_size > before
 
 
 def test_database_with_an_open_reader_is_not_measured(case: Case, path: Path) -> None:
@@ -82,7 +82,7 @@ def test_missing_database_is_not_created(case: Case, path: Path, content: bytes 
     assert path.exists() == (content is not None)
 
 
-def test_walk_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
+def test_measurement_keeps_the_locks_of_this_process(case: Case, path: Path) -> None:
     create(path, "CREATE TABLE t (a)")
     with files.opened(case, path) as holder:
         holder.rows("BEGIN IMMEDIATE")  # others may read, none may write
@@ -99,8 +99,10 @@ def write_to(case: Case, path: Path) -> None:
             raise EnvironmentFailure("refused") from error
 
 
-def test_interrupt_ends_the_walk(case: Case, path: Path) -> None:
+def test_interrupt_ends_the_measurement(case: Case, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create_picks(path, "no-key", "int")
+    endless = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT count(*) FROM n"
+    monkeypatch.setattr(space, "_TREES", endless)
 
     def interrupt() -> None:
         raise Interrupted("stopped by SIGINT")
@@ -125,7 +127,7 @@ def test_damage_is_reported_in_one_line_with_the_file_name(
         file.write(content)
     with pytest.raises(DamagedFile) as refused:
         measure_space(case, path, nothing)
-    assert str(refused.value).startswith("some.db is damaged, and its space can't be measured: ")
+    assert str(refused.value).startswith("some.db is damaged, so its space is unknown: ")
     assert "\n" not in str(refused.value)
 
 
@@ -135,3 +137,33 @@ def test_unreadable_file_is_reported_in_one_line(case: Case, restricted_folder: 
     path.chmod(0)
     with pytest.raises(EnvironmentFailure, match=r"^cannot use some\.db: SQLITE_CANTOPEN: .+$"):
         measure_space(case, path, nothing)
+
+
+def test_library_without_dbstat_is_replaced_by_apsw(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_picks(path, "no-key", "int")
+    whole = measure_space(Case(), path, nothing)
+    used: list[str] = []
+
+    def has_dbstat(driver: str) -> bool:
+        used.append(driver)
+        return driver == "apsw"
+
+    monkeypatch.setattr(space, "_has_dbstat", has_dbstat)
+    pytest.importorskip("apsw")
+    assert measure_space(Case(), path, nothing) == whole
+    assert used == ["sqlite3", "apsw"]
+
+
+def test_file_is_measured_without_its_b_trees_where_no_library_has_dbstat(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_picks(path, "no-key", "int")
+    whole = measure_space(Case(), path, nothing)
+    monkeypatch.setattr(space, "_has_dbstat", lambda _: False)
+    assert whole.trees
+    assert measure_space(Case(), path, nothing) == replace(whole, trees=())
+
+
+def test_missing_driver_has_no_dbstat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DRIVERS, "apsw", "sqlstress.missing")
+    assert not space._has_dbstat("apsw")

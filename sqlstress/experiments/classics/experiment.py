@@ -68,23 +68,9 @@ class _Experiment(Experiment):
 # Methods.
 
 
-LOOP_S = 2.6
-"""Default time limit of a case that inserts or allocates rows, in seconds, as in the published tables."""
-PATIENT_S = 10.0
-"""Default time limit of queries and of the method SPC (plain SQL), which are slow, in seconds."""
-
-
 def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
     name, *others = tricks.split(" + ")
-    default_s = PATIENT_S if phase == "query" or name == "SPC" else LOOP_S
-    method = replace(
-        request.spec,
-        phase=phase,
-        name=name,
-        transaction="TSC" in others,
-        scale=scale,
-        timeout_s=default_s if request.spec.timeout_s is None else request.spec.timeout_s,
-    )
+    method = replace(request.spec, phase=phase, name=name, transaction="TSC" in others, scale=scale)
     settings = request.with_settings(journal_mode="wal" if "WAL" in others else "delete")
     return replace(request.case, settings=settings, spec=method)
 

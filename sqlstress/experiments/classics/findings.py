@@ -15,7 +15,7 @@ from sqlstress.analysis.answers import inconclusive_findings, is_conclusive, lea
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, PairwiseTests
 from sqlstress.experiments.classics import BEGIN_AND_COMMIT, STATEMENTS, sentences
-from sqlstress.experiments.classics.sentences import Fastest, Gain
+from sqlstress.experiments.classics.sentences import Fastest
 from sqlstress.experiments.classics.spec import REASONS, Method, setting_of, tricks_of
 from sqlstress.report import Run, Trial
 from sqlstress.report.case import Case
@@ -29,7 +29,7 @@ DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wro
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Declaration of a comparison of cases: names, figures, and pairs to report.
+    """Declaration of a comparison of cases: their names and figures.
 
     Cases are compared within a part of a table, such as those of one schema.
     """
@@ -46,8 +46,6 @@ class Compared:
     """Function from a case to its part of the table; empty if there is one part."""
     special: str = ""
     """First word of names that only some applications can use. The other cases are also ranked alone."""
-    pairs: Sequence[tuple[str, str]] = ()
-    """Pairs of names. The rate of the first relative to the second is reported."""
 
     def rates(self, run: Run) -> dict[int, float]:
         """Return the rates of a run by number of the pass; 1 divided by the time if the figure is a time."""
@@ -66,7 +64,7 @@ class Compared:
         return DONE if run.by_pass(self.figure) else FAILED
 
     def findings(self, group: Group) -> Iterator[Finding]:
-        """Yield findings on the fastest cases of each part, and on the ratios of the declared pairs.
+        """Yield findings on the fastest cases of each part.
 
         Only cases with the first driver and the most processes are compared.
         """
@@ -101,11 +99,6 @@ class Compared:
         if others and not {*leads[0].names} <= {*others}:
             leads.append(self._lead(others, tested, self.special))
         yield Finding(sentences.fastest, part=part, leads=tuple(leads))
-        pairs = [(name, base) for name, base in self.pairs if name in named and base in named]
-        ratios = {pair: tested.ratio(named[pair[1]], named[pair[0]]) for pair in pairs}
-        gains = tuple(Gain(*pair, ratio) for pair, ratio in ratios.items() if ratio and is_conclusive(ratio))
-        if gains:
-            yield Finding(sentences.gain, part=part, gains=gains, unclear=len(gains) < len(pairs))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
         """Return the cases not significantly slower than the fastest, with the rate relative to the base."""
@@ -128,7 +121,6 @@ METHODS = Compared(
     figure=lambda trial: trial.rows_per_s,
     part=lambda case: f"{case.spec.phase} with {case.driver}",
     special="SPC",
-    pairs=(("1b1 + TSC", "1b1"), ("1b1 + WAL", "1b1"), ("1b1 + WAL + TSC", "1b1 + TSC")),
 )
 
 
@@ -162,6 +154,13 @@ KEYS = Compared(
     part=lambda case: str(case.spec.schema),
     special="int",
 )
+
+
+def unsplit_space(group: Group) -> Iterator[Finding]:
+    """Yield a finding if SQLite lacked the table dbstat. A published report has no number of pages either."""
+    spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
+    if any(space.page_count and not space.trees for space in spaces):
+        yield Finding(sentences.space_unsplit)
 
 
 # Cycles.
@@ -237,7 +236,6 @@ CYCLES = Compared(
     base="delete",
     figure=total_ns,
     is_time=True,
-    pairs=(("delete-tx", "delete"), ("wal", "delete"), ("wal-tx-off", "wal-tx")),
 )
 
 

@@ -30,14 +30,6 @@ class Fastest(NamedTuple):
     """Name of the case that was left out; empty if none was."""
 
 
-class Gain(NamedTuple):
-    """Rate of a case relative to another case."""
-
-    name: str
-    base: str
-    ratio: Ratio
-
-
 def _lead(lead: Fastest) -> str:
     text = f"without {lead.without}: {listing(lead.names)}" if lead.without else listing(lead.names)
     if lead.equal:
@@ -52,17 +44,18 @@ def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
 
-def gain(*, part: str = "", gains: Sequence[Gain], unclear: bool = False) -> str:
-    """Compare pairs of cases. `unclear` is true if other pairs are inconclusive."""
-    texts = [f"{gain.name} is {with_interval(gain.ratio, f'as fast as {gain.base}')}" for gain in gains]
-    return f"{f'{part}: ' if part else ''}{listing(texts)}."
-
-
 def method_limit(
     *, phase: str, rows: int, method: str, drivers: Sequence[str], reason: str, instead: str
 ) -> str:
     where = f"{phase} of {plural(rows, 'row')} by {method} ({listing(drivers)})"
     return f"LIMIT for {where}: {reason}. Use {instead} instead."
+
+
+def space_unsplit() -> str:
+    return (
+        "The space is not split by table and index, because this Python's SQLite lacks dbstat. Install apsw "
+        "for it: python -m pip install apsw."
+    )
 
 
 def checkpoint(

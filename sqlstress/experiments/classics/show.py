@@ -28,6 +28,7 @@ from sqlstress.experiments.classics.findings import (
     limits,
     times_of,
     total_ns,
+    unsplit_space,
 )
 from sqlstress.experiments.classics.spec import PHASES, Cycling, Picks, setting_of, tricks_of
 from sqlstress.report import Run, Space, Trial
@@ -151,10 +152,6 @@ def _method_rows(group: Group) -> list[Row]:
     return sorted(known, key=work)
 
 
-def _method_seconds(row: Row) -> str | None:
-    return seconds_cell(row.trial.seconds) if row.trial and METHODS.outcome(row.run) == DONE else None
-
-
 def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     drivers = {row.run.case.driver for row in rows}
     yield Column("phase", align="left", role=NAME, cell=lambda row: row.run.case.spec.phase)
@@ -174,7 +171,6 @@ def _method_columns(group: Group, rows: Sequence[Row]) -> Iterator[Column[Row]]:
     if {DRIVERS.base} < drivers:
         meaning = "sqlite3 = 1: relative to sqlite3, with the same method and as many rows"
         yield relative_column("sqlite3 = 1", rows, DRIVERS, count_cell, meaning=meaning, leaves=20)
-    yield Column("time s", cell=_method_seconds, leaves=10)
     meanings = [
         *case_table.spread_legend(group, "figure"),
         "TIMEOUT: over --timeout, and not tried at larger scales; LIMIT: SQLite rejects such a statement",
@@ -322,7 +318,7 @@ def _file_size(trial: Trial) -> str | None:
 class KeysShown(ClassicShown):
     """Presenter of keys: tables of the time and space of each type of id, by schema."""
 
-    topics = (KEYS.findings, partial_proofs, figure_limits)
+    topics = (KEYS.findings, unsplit_space, partial_proofs, figure_limits)
     measures = (
         (case_table.ROWS_FIGURE, case_table.RATIO),
         (case_table.SPREAD,),
@@ -450,7 +446,17 @@ class CyclesShown(ClassicShown):
     def tables(self, group: Group) -> Iterator[Table]:
         proved = verified_legend(group, "the table holds what the last acknowledged commit left")
         verified = VERIFIED.explained([*case_table.spread_legend(group, "total"), *proved])
-        yield table_of(case_table.rows_of(group), (SETTING, *CYCLE_COLUMNS, verified))
+        rows = case_table.rows_of(group)
+        speeds = relative_column(
+            "delete = 1",
+            rows,
+            CYCLES,
+            count_cell,
+            lambda trial: 1 / total_ns(trial),
+            meaning="delete = 1: speed relative to delete, from the totals",
+            leaves=40,
+        )
+        yield table_of(rows, (SETTING, *CYCLE_COLUMNS, speeds, verified))
 
     def plots(self, group: Group) -> Iterator[Plot]:
         """Yield a plot of each cycle's time: a line for each setting, with its checkpoints marked."""

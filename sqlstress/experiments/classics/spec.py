@@ -49,14 +49,12 @@ class Method:
     """Number of samples to insert, samples whose pairs get results, or pairs to query."""
     timeout_s: float = option(
         duration(0.01),
-        None,
+        "2.6s",
         LOAD,
-        "Stop a measurement between two statements after this time. Default: 2.6s, and 10s for queries "
-        "and SPC.",
+        "Stop a measurement between two statements after this time.",
         name="timeout",
         metavar="TIME",
         meaning="Time of work after which the measurement stops, in seconds.",
-        required=True,
     )
     samples: int = 300
     """Number of samples in the queried table, which has every pair of samples; 0 if unknown."""

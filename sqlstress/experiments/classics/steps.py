@@ -92,15 +92,11 @@ class StepSource(OrderedSource):
         return f"took longer than {format_duration(self._timeout_s or 0)}"
 
     def next_chunk(self, size: int) -> Chunk | None:
-        return None if self._is_late() else super().next_chunk(size)
-
-    def _is_late(self) -> bool:
-        if self._timeout_s is None:
-            return False
-        now = time.perf_counter_ns()
-        # The time limit starts with the first chunk.
-        self._until_ns = self._until_ns or now + self._timeout_s * NS_PER_S
-        is_late = now >= self._until_ns
-        if is_late:
-            self.seen.outcome, self.seen.note = TIMEOUT, self.timeout_note()
-        return is_late
+        if self._timeout_s is not None:
+            now = time.perf_counter_ns()
+            # The time limit starts with the first chunk.
+            self._until_ns = self._until_ns or now + self._timeout_s * NS_PER_S
+            if now >= self._until_ns:
+                self.seen.outcome, self.seen.note = TIMEOUT, self.timeout_note()
+                return None
+        return super().next_chunk(size)

@@ -38,7 +38,7 @@ class ClassicWork(ProvenWork):
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
-        self.salt, self._carry = salt, carry
+        self.salt = salt
         self._words = shared_words(case.concurrency)
         self.shared: tuple[Any, ...] = (self._words,)
 
@@ -77,7 +77,6 @@ def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
 
 HASTE = ("synchronous=off", "cache_size=-100000")
 """PRAGMAs to fill a file fast, outside of the measured time. The cache takes about 100 MB."""
-QUERIED = "methods: the queried file"
 
 
 class MethodsWork(ClassicWork):
@@ -93,18 +92,10 @@ class MethodsWork(ClassicWork):
         return methods_worker.steps_of(self.case)
 
     def create(self, pulse: Pulse) -> None:
-        """Fill the file and set its journal mode. A query keeps an earlier file with the right data."""
-        wanted, path = None, self.place.paths[0]
-        if self.case.spec.phase == "query":
-            settings = replace(self.case.settings, journal_mode="")
-            wanted = path, self.case.seed, self._samples, settings
-        if wanted is None or self._carry.get(QUERIED) != wanted:
-            self._carry[QUERIED] = None
-            self.place.discard()
-            with self.place.opened() as connection:
-                self._fill(connection, pulse)
-            self._carry[QUERIED] = wanted
-        files.first_write(self.case, path)
+        """Fill the file and set its journal mode."""
+        with self.place.opened() as connection:
+            self._fill(connection, pulse)
+        files.first_write(self.case, self.place.paths[0])
 
     def _fill(self, connection: Connection, pulse: Pulse) -> None:
         pragmas.apply(connection, self.case.settings)
@@ -145,11 +136,6 @@ class MethodsWork(ClassicWork):
             found += reading_checks(outcomes)
         # Checks of tables that are empty in this phase are skipped, and not reported.
         return (check for check in found if check.status != "skipped")
-
-    def discard(self) -> None:
-        """Remove the file, unless the next case may query it."""
-        if self.case.spec.phase != "query":
-            self.place.discard()
 
 
 # Keys.

@@ -14,8 +14,8 @@ from sqlstress.targets import run_watched
 from sqlstress.targets.place import Definition
 from sqlstress.targets.sqlite.drivers import Connection, Row
 from sqlstress.targets.sqlite.files import opened
-from sqlstress.targets.sqlite.pages import MAGIC
 
+_MAGIC = b"SQLite format 3\0"
 _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Maximum size of a file that is checked without a separate thread, in bytes."""
@@ -98,6 +98,6 @@ def databases_in(folder: Path, without: Sequence[Path]) -> list[Path]:
 def _is_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False

@@ -61,16 +61,16 @@ class Ran(OnFiles):
         return self.findings[0].outcome
 
 
-def prepare_cell(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+def prepare_cell(case: Case, folder: Path) -> Ran:
     """Return a cell that is ready for its workers."""
-    work = open_work(case, folder, SALT, {} if carry is None else carry)
+    work = open_work(case, folder, SALT, {})
     work.prepare(nothing)
     return Ran(case, folder, work)
 
 
-def run(case: Case, folder: Path, carry: dict[Any, Any] | None = None) -> Ran:
+def run(case: Case, folder: Path) -> Ran:
     """Let each worker of a cell do its work."""
-    ran = prepare_cell(case, folder, carry)
+    ran = prepare_cell(case, folder)
     for worker in range(1, case.concurrency + 1):
         work_as(ran, worker)
     return ran

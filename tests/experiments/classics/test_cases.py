@@ -67,10 +67,8 @@ def test_full_has_the_published_scales() -> None:
     assert len(methods_cases()) < 100
 
 
-def test_time_outs_are_the_published_ones_unless_one_is_given() -> None:
-    for case in methods_cases():
-        patient = case.spec.phase == "query" or case.spec.name == "SPC"
-        assert case.spec.timeout_s == (10.0 if patient else 2.6)
+def test_time_limit_is_the_same_for_every_method() -> None:
+    assert {case.spec.timeout_s for case in methods_cases()} == {2.6}
     assert {case.spec.timeout_s for case in methods_cases(timeout="500ms")} == {0.5}
 
 

@@ -141,6 +141,20 @@ def test_space_table_lacks_runs_without_measured_space() -> None:
     assert column(tables(one, other)[1], "schema") == ["no-key"]
 
 
+def test_space_without_dbstat_is_the_size_of_the_file() -> None:
+    known = keys_run("no-key", "uuid4").trials[0].space
+    assert known
+    runs = keys_run("no-key", "uuid4", space=replace(known, trees=())), keys_run("no-key", "int", space=None)
+    (_, spaces) = tables(*runs)
+    assert spaces.headers == ("schema", "id type", "file MB", "uuid4 = 1 (file)")
+    shown = " ".join(report_text(replace(EXAMPLE, runs=runs)).split())
+    assert "The space is not split by table and index, because this Python's SQLite lacks dbstat." in shown
+    whole = report_text(replace(EXAMPLE, runs=(keys_run("no-key", "uuid4"),)))
+    only_size = replace(known, page_size=None, page_count=None, free_pages=None, trees=())
+    published = report_text(replace(EXAMPLE, runs=(keys_run("no-key", "uuid4", space=only_size),)))
+    assert "dbstat" not in whole + published
+
+
 def test_number_of_processes_is_shown_if_it_differs() -> None:
     usual = keys_run("id-rowid", "ulid")
     (times, *_) = tables(usual)
