@@ -602,8 +602,8 @@ _SUSPICIONS = {
         "Use SET n = n + 1 ... RETURNING n."
     ),
     "lock-without-write": (
-        "{name} takes the write lock, but only reads. {steps} All writers wait for it. Use BEGIN, which takes"
-        " no lock for writing."
+        "{name} takes the write lock, but only reads. {steps} All writers wait for it. Begin transactions "
+        "that only read with BEGIN, which takes no write lock."
     ),
     "unread-rows": (
         "{cause} of lost rows: {name} reads rows of {table}, and then deletes or marks all rows that match. "
