@@ -101,7 +101,7 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED or MOVED if a command copies, replaces or deletes the database file; else ""."""
+        """Return COPIED or MOVED if a command unsafely copies, or replaces or deletes the file; else ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         are_database = [self._is_database(folder / word.removeprefix("if=")) for word in arguments]
@@ -138,7 +138,7 @@ class LostLocks:
     def _note_libraries(self) -> None:
         """Record that two SQLite libraries have the database open, if they do.
 
-        Unless apsw includes SQLite ("amalgamation"), it may use the library of sqlite3.
+        If apsw does not include SQLite ("amalgamation"), it may use the same library as sqlite3.
         """
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
@@ -174,7 +174,7 @@ class LostLocks:
 
 
 def commands_in(command: Any) -> list[list[str]]:
-    """Return the words of each command in a program's arguments, or in a shell's command line."""
+    """Return the words of each command in `command`: a shell's command line, or a program with arguments."""
     if isinstance(command, str | bytes | os.PathLike):
         parts = re.split(r"&&|\|\||[;|&\n]", os.fsdecode(command))
         return [words for part in parts if (words := shlex.split(part))]
