@@ -264,7 +264,7 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, first the primary key, by table name."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT with a rowid from SQLite, and last rowid and changed rows before it ran."""
+        """Last INSERT of a row that is still unknown, and the `_insert_state` before the INSERT; or None."""
         self._pid = os.getpid()
         self._task: Any = None
         """Asyncio task that waited for the last statement, if a thread ran it; else None."""
@@ -320,7 +320,7 @@ class TracedConnection:
         self._task = task or (None if begins_transaction else self._task)
 
     def _statement(self, sql: str) -> TracedStatement:
-        """Return the facts about a statement that is about to run."""
+        """Return a statement that is about to run, with facts about the statement."""
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.call_site()
         statement = partial(
@@ -477,7 +477,7 @@ class TracedConnection:
         return write
 
     def _cascades(self, table: str) -> str:
-        """Return a child table of `table` with an ON DELETE action; empty if there is none."""
+        """Return a child table of `table` with an ON DELETE action that is in force; "" if there is none."""
         query = (
             "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
             f"AND lower(f.[table]) = lower({sql_literal(table)}) "
