@@ -283,7 +283,7 @@ class Flow:
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
         """Return the kind, such as ROW, of each argument in the call of `callee` on `line`, by parameter.
 
-        The names include known attributes of the object, such as "self.row".
+        For a method, the names include attributes of the object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):

@@ -45,7 +45,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Retry if another thread sets a profile function just then."""
+    """Set this thread's profile function. Retry if another thread sets its own at this moment."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -220,8 +220,8 @@ class Listener:
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
         """End the trace when no other thread calls the connection; give up after _PATIENCE_S.
 
-        Even if another thread ends the trace in its trace callback, wait: the callback needs the GIL until it
-        returns.
+        If another thread ends the trace in its trace callback, this thread still waits: the callback needs
+        the GIL until it returns.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):

@@ -321,7 +321,7 @@ def parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query for its rows; None if it is not understood."""
+    """Return the columns that an INSERT names, and a query for its rows; None if `sql` is not understood."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")

@@ -183,7 +183,7 @@ def _query_of_all_rows(
 ) -> TracedStatement | None:
     """Return an earlier query of the rows that a DELETE removes or an UPDATE marks; None if there is none.
 
-    The query has the WHERE clause of the write, but is outside of its transaction. The call uses the rows.
+    The query has the write's WHERE clause, but is outside of the write's transaction. The call uses the rows.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -246,7 +246,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return the first INSERT OR IGNORE in `earlier` that stores a deleted row's id elsewhere, or None."""
+    """Return an earlier INSERT OR IGNORE that stores a deleted row's id in another table; else None."""
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (

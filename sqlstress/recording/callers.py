@@ -212,7 +212,7 @@ class UserFrames:
     def _waiting_frame(self) -> FrameType | None:
         """Return the user's frame that probably waits for this thread; None if unknown.
 
-        If exactly one coroutine may wait, the frame is its innermost; else the main thread's.
+        If exactly one coroutine may wait, the frame is the coroutine's; else it is the main thread's.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -311,7 +311,7 @@ def _raises_by_count(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty without the source."""
+    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty if the source is missing."""
     if not _COUNTS & {*code.co_names}:
         return []
     import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.

@@ -321,9 +321,9 @@ class FailedStatements:
                 return
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
-        """Return the lines of an earlier committed, and an earlier uncommitted write of the call.
+        """Return (line of the call's last committed write, line of the call's last uncommitted write).
 
-        At least one of them is "". `earlier` has the connection's statements before the last, which failed.
+        At least one line is "". `earlier` has the connection's statements before the last, which failed.
         """
         sql, was_open, *_ = history.steps[-1]
         if not is_write(sql):
@@ -435,7 +435,7 @@ class FailedStatements:
             costs.end(call)
 
     def _is_any_open(self) -> bool:
-        """Return True if a transaction is open, an earlier call left it open, or a connection was closed."""
+        """Return True if a transaction is open or was left open, or a connection was closed."""
         try:
             for history in self._histories:
                 connection: Any = history.connection()

@@ -42,8 +42,8 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
-        # BEGIN IMMEDIATE locks all files, so its order alone does not show that two transactions wait for
-        # each other.
+        # BEGIN IMMEDIATE locks all files, so the order of the files alone does not show that two transactions
+        # wait for each other.
         left_open=bool(traits.get("opened_by")),
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
@@ -56,7 +56,7 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
 
 
 def code_of(code: int, message: str) -> int:
-    """Return `code`. Replace SQLITE_ERROR by TRANSACTION_ERROR if the message is about a transaction."""
+    """Return `code`, but TRANSACTION_ERROR for SQLITE_ERROR with a message of BEGIN, COMMIT or ROLLBACK."""
     return TRANSACTION_ERROR if code == ERROR and code_in(message) == TRANSACTION_ERROR else code
 
 

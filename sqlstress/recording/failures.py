@@ -286,7 +286,7 @@ def written_name(sql: str) -> tuple[str, ...]:
 
 
 def transaction_steps(steps: Sequence[_S]) -> list[_S]:
-    """Return the last transaction in `steps`, a connection's last statements."""
+    """Return the statements of the last transaction in `steps`, the last statements of a connection."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
 

@@ -56,7 +56,7 @@ class Transaction(NamedTuple):
     """State and beginning of an open transaction."""
 
     state: str
-    """"written" if a statement wrote, "read" if one only read, else "none"; empty if unknown."""
+    """"written" if a statement wrote, "read" if statements only read, else "none"; empty if unknown."""
     began: str
     """Statement that began the transaction, such as "BEGIN IMMEDIATE"; empty if unknown."""
     at: str
@@ -136,7 +136,7 @@ class History:
         self.opened_at: Caller | None = None
         """Line of the user's code that opened the connection; None if unknown."""
         self.opened_in_s = recorder.costs.begun_s
-        """Start time of the call that opened the connection; it identifies the call."""
+        """Start time of the call that opened the connection, as an identifier of the call."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
         """Last statements that have ended, in order."""
         self.add = self.steps.append
@@ -162,7 +162,7 @@ class History:
         """Statements that need no examination after success; empty while only PRAGMAs have run."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._was_long = False
-        """Whether a transaction took LONG_HOLD_S. Only after that CPU time is read, as each read is slow."""
+        """Whether a transaction took LONG_HOLD_S. Before that, CPU time is not read, as each read is slow."""
         self._began_s = self._began_cpu_s = 0.0
         """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
         self._changed_rows = 0
@@ -199,9 +199,9 @@ class History:
         return self.recorder.user_line(frame) if self.recorder.looks_up else (frame.f_code, frame.f_lasti)
 
     def _note_thread(self, frame: FrameType, connection: Any) -> None:
-        """Handle a statement of another thread, or on a shared connection.
+        """Handle a statement of a new thread, or on a connection that several threads use.
 
-        `frame` is in the method that runs the statement, and has a variable `statement`.
+        `frame` is the frame of the method that runs the statement. Its variable `statement` has the SQL.
         """
         thread = get_ident()
         if thread != self.thread:
@@ -355,7 +355,7 @@ class History:
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement changed.
 
-        Call it after `executemany` in autocommit mode, which commits each row.
+        Call this method after `executemany` in autocommit mode, which commits each row.
         """
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
@@ -426,7 +426,7 @@ class History:
         return False
 
     def refused(self) -> set[int]:
-        """Return the `id()` of each of the last statements that failed, perhaps without a lock.
+        """Return the `id()` of each of the last statements that failed, perhaps because it got no lock.
 
         Statements that violated a constraint had the lock, so they are left out.
         """

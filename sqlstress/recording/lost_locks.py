@@ -92,7 +92,7 @@ class LostLocks:
     def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
         """Record the start of a program in COPIERS or MOVERS that touches the database file.
 
-        Other programs may open the file with SQLite.
+        Other programs do not count, because they may open the file with SQLite.
         """
         with suppress(Exception):  # The arguments may have any type.
             command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
@@ -101,7 +101,7 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED or MOVED if a command unsafely copies, or replaces or deletes the file; else ""."""
+        """Return COPIED for an unsafe copy of the file, MOVED if the file is replaced or deleted; else ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         are_database = [self._is_database(folder / word.removeprefix("if=")) for word in arguments]
@@ -144,7 +144,7 @@ class LostLocks:
             self._opened[LIBRARIES, ""] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return the causes and signs of lost locks. Call it before the connections are closed."""
+        """Return the causes and signs of lost locks. Call this method before the connections are closed."""
         records: list[PlainObservation] = [
             (LOST_LOCKS, kind, count, "", {"file": self._file.name, "at": at, "program": program})
             for (kind, at, program), count in self._touched.items()

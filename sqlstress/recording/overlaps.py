@@ -43,7 +43,7 @@ class _Use(NamedTuple):
     def line(self, depth: int) -> str:
         """Return the current line of a user's running function, such as "bank.py:27"; empty if there is none.
 
-        `depth` 0 means the innermost function, and 1 its caller; the last caller is the limit.
+        `depth` 0 means the innermost function, and 1 its caller. If it is too large, it means the outermost.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -139,7 +139,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether another thread began the transaction, and its call still runs, without a wait."""
+        """Return whether another thread began the transaction and is still in the same call, not waiting."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False

@@ -152,7 +152,7 @@ def waits_for_threads(frame: FrameType | None) -> bool:
 
 
 def waiting_functions(frame: FrameType | None) -> list[str]:
-    """Return the names of the functions in which a thread waits for others, innermost first.
+    """Return the names of the functions in which a thread waits for other threads, innermost first.
 
     `frame` is the thread's innermost frame. STARTING_FUNCTIONS, which do not wait, are included.
     """
