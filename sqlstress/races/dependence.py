@@ -40,7 +40,7 @@ def may_depend(
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query; None if the source does not show it.
+    """Return whether a write may depend on a query; None if the source does not show the dependence.
 
     `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
     UPDATE sets. `others` are further columns of the query, such as the key, whose use does not count.
@@ -287,7 +287,7 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves a row object, whose written columns do not depend on the query.
+        """Return whether a statement saves a row object, and no written value depends on the query.
 
         For example, `player.save(only=[Player.name])` after `player.name = "anna"`.
         """

@@ -243,7 +243,7 @@ def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     numbers: dict[tuple[object, ...], list[int]] = {}
-    """Numbers written by an UPDATE in order of the calls, by line, rows and column."""
+    """Numbers that UPDATEs set, in the order of the calls, by line, rows and column."""
     updates: dict[tuple[object, ...], TracedStatement] = {}
     for call in calls:
         for index, statement in enumerate(call):

@@ -107,7 +107,10 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows that only this process writes. `connecting` has its statements while it connected."""
+    """Return the rows that only this process writes.
+
+    `connecting` has the statements that ran while the process connected.
+    """
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),

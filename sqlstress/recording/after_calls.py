@@ -66,8 +66,9 @@ class OpenTransactions:
         self._closed: list[tuple[float, Transaction]] = []
         """Transactions in which a connection was closed, each with the start time of the call."""
         self._not_committed = Counter[str]()
+        """Number of calls that returned in transactions left open and then rolled back, by function."""
         self._never_committed = Counter[str]()
-        """Numbers of calls that returned in transactions left open, by function: rolled back, still open."""
+        """Number of calls that returned in transactions left open that never ended, by function."""
         self._commits_later = False
         """Whether a call committed a transaction that an earlier call left open, as in code with batches."""
 
@@ -152,7 +153,7 @@ class OpenTransactions:
             history.opened_by = ""
 
     def left_open(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each key of `_left_open`."""
+        """Yield an observation for each function, and each transaction that calls of it left open."""
         for (call, transaction, code, ended_by), count in self._left_open.items():
             ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
             traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
@@ -203,7 +204,7 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Queries, and writes with RETURNING, with a long time until the call's next statement or its end.
+    """Queries and writes with RETURNING that ended long before the next statement or the end of the call.
 
     If the code worked between the rows, the statement kept its lock all the time. The recorder does not see
     when rows are fetched, so the report only uses these records if another process waited for the lock.
@@ -216,7 +217,7 @@ class SlowReads:
     def end_call(
         self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
     ) -> None:
-        """Record the queries of this class in this thread's call that began at `begun_s`.
+        """Record the slow reads (see the class) of this thread's call that began at `begun_s`.
 
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
@@ -251,7 +252,7 @@ class RefusedWrites:
     """Writes that SQLite refused, and whether calls gave up or repeated their work after them."""
 
     def __init__(self, failures: FailureCounter) -> None:
-        """`failures` counts the calls that returned without or with a commit after SQLITE_BUSY."""
+        """`failures` counts the calls that returned after SQLITE_BUSY, without and with a later commit."""
         self._failures = failures
         self._busy: dict[Kind, float] = {}
         """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
@@ -313,8 +314,8 @@ class RefusedWrites:
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
         """Record a call that repeated or kept work after SQLite had refused a write.
 
-        If the call committed nothing before the refused write, it must return and commit at the end: a call
-        that does not may have given up.
+        If the call committed nothing before the refused write, the call is recorded only if it returned and
+        committed at the end: otherwise it may have given up.
         """
         refused, self._refused = self._refused, Counter[tuple[str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)

@@ -62,7 +62,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each name in `_sums`, with the number of all calls and the sums."""
+        """Return an observation for each transaction with costs: number of all calls, and sums of costs."""
         return [
             (
                 CALL_COST,
@@ -134,8 +134,8 @@ class LongHolds:
     def records(self) -> list[PlainObservation]:
         """Return an observation for each statement and line with long holds or slow writes.
 
-        It has the count, the longest time, and the shares of time outside of SQLite: of the holds, and of the
-        time since the recorder's start.
+        The observation has the count, the longest time, and the time outside of SQLite as shares of the holds
+        and of the time since the recorder's start.
         """
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []

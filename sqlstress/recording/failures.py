@@ -170,7 +170,7 @@ class FailureCounter:
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured time.
+        """Count a failed statement that took `waited_s` seconds, if it ran in the measured time.
 
         `examine`, called for the first failures of a kind, returns the facts.
         """
@@ -262,7 +262,7 @@ def short_sql(sql: str) -> str:
 
 
 def statement_kind(sql: str) -> str:
-    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint or ""."""
+    """Return a statement's kind: begin, commit, read, write, journal_mode, checkpoint; "" for others."""
     word, _ = words_of(sql)
     if word == "PRAGMA":
         return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
