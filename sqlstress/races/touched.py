@@ -56,7 +56,7 @@ class WrittenTable:
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
         """Return (whether all rows already have the value, the value) for each column that an UPDATE sets.
 
-        If rows get different values, the smallest is returned. Empty if the statement is not understood.
+        If rows get different values, the smallest is returned. If SQL is not understood, the result is empty.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):

@@ -68,7 +68,7 @@ class OpenTransactions:
         self._not_committed = Counter[str]()
         """Number of calls that returned in transactions left open and then rolled back, by function."""
         self._never_committed = Counter[str]()
-        """Number of calls that returned in transactions left open that never ended, by function."""
+        """Number of calls that returned in transactions left open until the end of the work, by function."""
         self._commits_later = False
         """Whether a call committed a transaction that an earlier call left open, as in code with batches."""
 
