@@ -40,10 +40,10 @@ def may_depend(
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query; None if the source does not show it.
+    """Return whether a write may depend on a query; None if the source does not show the dependence.
 
-    `by_rows`: a test for a missing row counts, as before an INSERT. `sets` are the columns that an UPDATE
-    sets. `others` are further columns of the query, such as the key, whose use does not count.
+    `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
+    UPDATE sets. `others` are further columns of the query, such as the key, whose use does not count.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
@@ -82,7 +82,7 @@ def may_depend(
 
 
 def combines(first_stack: Sequence[StackEntry], then_stack: Sequence[StackEntry]) -> bool:
-    """Return whether the code compares or adds the results of two queries; False if unknown."""
+    """Return whether the code compares, adds or subtracts the results of two queries; False if unknown."""
     depth = common_depth(first_stack, then_stack)
     if depth is None or scope_of(first_stack[depth].file, first_stack[depth].line) is None:
         return False
@@ -124,7 +124,7 @@ def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]]
 
 
 class _WideFlow(Flow):
-    """Flow of a query's result through a function, also by exceptions, loops and changed objects."""
+    """Flow of a query's result through a function, also through exceptions, loops and changed objects."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads the property of `callee`, a function. If so, follow its value."""
+        """Return whether a line reads the property with the function `callee`. If so, follow its value."""
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -229,7 +229,7 @@ class _WideFlow(Flow):
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each variable that a called function gets, by name.
+        """Return the kind, such as ROW, of each variable that `callee` gets from the call on `line`, by name.
 
         A nested function also gets the variables of the enclosing function.
         """
@@ -257,8 +257,8 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether the query's result reaches the write on `line`.
 
-        The result may be an argument of the write, or change an object, from line `after` on, that an ORM
-        then writes. Columns that the write does not set do not count.
+        The result may be an argument of the write. The result may also change an object, from line `after`
+        on, that an ORM then writes. Columns that the write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -287,7 +287,7 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves a row object whose written columns got independent values.
+        """Return whether a statement saves a row object, and no written value depends on the query.
 
         For example, `player.save(only=[Player.name])` after `player.name = "anna"`.
         """

@@ -6,7 +6,7 @@ no value of the query, as in `SET n = n - 10`, races with the query only if ther
 missing row is no guard, because an UPDATE of a missing row changes nothing.
 
 A stack has the user's functions that were running at a statement, outermost first. The search covers the
-innermost function in both stacks, and the functions from there to each statement.
+innermost function that is in both stacks, and the functions below it in each stack.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FETCHING = {
     *("fetchone", "fetchall", "fetchmany", "fetch", "execute", "first", "last", "get", "one", "one_or_none"),
     *("all", "exists", "list", "iter", "next", "isinstance", "dict", "tuple", "unique", "mappings", "len"),
 }
-"""Functions that return a row, rows, or the number of rows."""
+"""Functions that return a row, rows, their number or type, so that the result has the kind ROW."""
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -62,9 +62,9 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    A guard is a condition on the query's result that decides whether the write runs. `columns` are written,
-    `read` are queried. `by_rows`: a test for a missing row is a guard, because the WHERE clause tests a
-    written column.
+    A guard is a condition on the query's result that decides whether the write runs. The write changes
+    `columns`, and the query reads `read`. `by_rows` is whether a test for a missing row is a guard, because
+    the query's WHERE clause tests a written column.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -93,7 +93,7 @@ def guard_between(
 
 
 def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackEntry]) -> int | None:
-    """Return the index of the innermost function that is running in both stacks; None if none is."""
+    """Return the index of the innermost function call that is in both stacks; None if there is none."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
         # The frame of a later call may have the same id.
@@ -126,7 +126,7 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the method that a function of the stack calls to lock rows, which SQLite ignores; else ""."""
+    """Return the method of IGNORED_LOCKS that a function of the stack calls; "" if there is none."""
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
     return next((name for name in IGNORED_LOCKS if name in names), "")
@@ -163,7 +163,7 @@ def path_of(node: ast.AST) -> str:
 
 
 def condition_of(node: ast.AST) -> ast.expr | None:
-    """Return the condition of a branch, loop, assert or match; None for other nodes."""
+    """Return the condition of a branch, loop or assert, or the subject of a match; None for other nodes."""
     return node.subject if isinstance(node, ast.Match) else getattr(node, "test", None)
 
 
@@ -251,7 +251,7 @@ class Flow:
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
     def leaves_by_error(self) -> bool:
-        """Return whether a condition on the query's result may raise an error."""
+        """Return whether a condition on the query's result decides whether the function raises an error."""
         return self._note_guards(
             test
             for node, test in self._tests(self._line, None)
@@ -268,7 +268,7 @@ class Flow:
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the returned values; _CHECKED if a condition decides on a return."""
+        """Return the highest kind of the returned values; _CHECKED if a guard decides whether to return."""
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -281,9 +281,9 @@ class Flow:
         return _CHECKED if leaves else max(kinds)
 
     def parameters(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each argument in a call of `callee`, by parameter name.
+        """Return the kind, such as ROW, of each argument in the call of `callee` on `line`, by parameter.
 
-        The names include known attributes of the object, such as "self.row".
+        For a method, the names include attributes of the object, such as "self.row".
         """
         scope = scope_of(callee.file, callee.line)
         if not isinstance(scope, _Function):
@@ -375,7 +375,8 @@ class Flow:
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
         """Yield branches, loops and asserts between two lines, each with its condition.
 
-        `line` is the last line; None means no limit.
+        `line` is the last line; None means no limit. An `and` or `or` around `line` counts as a branch, whose
+        condition is the first operand.
         """
         for node in nodes(self._scope):
             test = condition_of(node)

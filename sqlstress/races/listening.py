@@ -1,8 +1,8 @@
 """Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
-It works with connections that any library opened. Because the trace can deadlock if several threads use the
-connection, a listener ends before that can happen. Python calls a thread's profile function at each call and
-return in the thread.
+A listener works with connections that any library opened. The trace can deadlock if several threads use the
+connection, so a listener ends before a second thread uses the connection. Python calls a thread's profile
+function at each call and return in the thread.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sqlstress.recording.threads import (
 
 
 def call_soon(call: Callable[[], None]) -> None:
-    """Call a function at this thread's next profile event: when a function is called or returns."""
+    """Call `call` at this thread's next profile event, which is the next call or return of any function."""
     previous = sys.getprofile()
     if previous is not None and not callable(previous):
         return  # An active profiler written in C could not be restored.
@@ -45,7 +45,7 @@ def call_soon(call: Callable[[], None]) -> None:
 
 
 def _set_profile(profile: Any) -> None:
-    """Set this thread's profile function. Retry if another thread sets its own at the same moment."""
+    """Set this thread's profile function. Retry if another thread sets its own at this moment."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             sys.setprofile(profile)
@@ -59,8 +59,8 @@ _TRIES = 1000
 class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
 
-    It ends the trace of a connection before a second thread's call reaches SQLite. It slows down every Python
-    call, so it is not used in a measurement.
+    The observer ends the trace of a connection before a second thread's call reaches SQLite. A profile
+    function slows down every Python call, so the observer is not used in a measurement.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class ConnectionUses:
 
     def has_unobserved_thread(self) -> bool:
         """Return whether a running thread lacks our profile function, so that its calls are not observed."""
-        # All threads are listed first. So a thread that starts after that is not taken for unobserved.
+        # All threads are listed first, so that a thread that starts later does not count as unobserved.
         thread_ids = other_threads()
         unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unobserved) and other_threads_running(unobserved)
@@ -130,9 +130,9 @@ class Listener:
     ) -> None:
         """Start the trace, unless other running threads may already use the connection.
 
-        `begins` gets each statement, and returns False to end the trace. `ends` is called if other threads
-        end the trace: with `uses` (an observer of calls) only if a thread uses the connection at the same
-        time, else as soon as a thread could use the connection.
+        `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
+        because of other threads. With `uses`, an observer of calls, this happens only if two threads use the
+        connection at the same time; without `uses`, as soon as a second thread could use the connection.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -220,8 +220,8 @@ class Listener:
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
         """End the trace when no other thread calls the connection; give up after _PATIENCE_S.
 
-        Even if another thread ends the trace in its trace callback, wait: the callback needs the GIL until it
-        returns.
+        If another thread ends the trace in its trace callback, this thread still waits: the callback needs
+        the GIL until it returns.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
@@ -245,7 +245,7 @@ class Listener:
     def _on_thread_start(cls, at_once: bool) -> None:
         """End the listeners whose connection a starting thread may use.
 
-        If the thread cannot run at the same time as others (`at_once` is False), no listener ends.
+        If the new thread cannot run at the same time as others (`at_once` is False), no listener ends.
         """
         for listener in [*cls._open]:
             listener._check_sharing()

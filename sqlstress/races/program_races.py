@@ -13,7 +13,7 @@ statements that race if another process writes in between. The kinds are:
   transaction.
 - FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
   program misses the writes of other processes.
-- NEEDLESS_LOCK: a transaction takes the write lock at its begin, and only reads. All writers wait for it.
+- NEEDLESS_LOCK: a transaction takes the write lock when it begins, but only reads. All writers wait for it.
 
 Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
 Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
@@ -44,7 +44,7 @@ from sqlstress.races.traced_statements import DELETE, UPDATE, Table, TracedState
 Statements = Sequence[TracedStatement]
 
 MIN_CALLS = 4
-"""Minimum number of calls of a transaction for a finding from repeated calls."""
+"""Minimum number of calls of a transaction for suspicions that need several calls."""
 MAX_STEP = 1000
 """Maximum step of a counter between two successive writes."""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
@@ -125,7 +125,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, by table, the columns of other tables that calls with a query of the table update."""
+    """Return, for each table T, the columns that a call which queries T updates in other tables."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -215,7 +215,7 @@ def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
 def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
     """Yield possible races of writes to a copy, such as a cache, from old data.
 
-    The call read the source outside of the write's transaction. `pairs` has (source, copy).
+    The call read the source outside of the write's transaction. `pairs` is the result of `copies`.
     """
     for index, statement in enumerate(call):
         if not statement.write or statement.write.kind == DELETE:
@@ -243,7 +243,7 @@ def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     numbers: dict[tuple[object, ...], list[int]] = {}
-    """Numbers written by an UPDATE in order of the calls, by line, rows and column."""
+    """Numbers that UPDATEs set, in the order of the calls, by line, rows and column."""
     updates: dict[tuple[object, ...], TracedStatement] = {}
     for call in calls:
         for index, statement in enumerate(call):
@@ -269,7 +269,10 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     """Yield transactions that take the write lock but, in each call and by their source, only read."""
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """BEGIN and first query of each transaction, by line of the BEGIN; None if the transaction wrote."""
+    """BEGIN and first query of each transaction, by line of the BEGIN.
+
+    The query is None if the transaction wrote, had no query, or a query found no row.
+    """
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):
             inside = [other for other in call if other.transaction == begin.transaction]

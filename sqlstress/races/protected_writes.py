@@ -9,7 +9,7 @@ A call is one call of a user's transaction in the rehearsal, with its SQL statem
 - Own row: the process added the row when it connected, or the row's key has the process id.
 - Lock: from the query to the write, the call holds a file lock, or a claimed row that other calls claim, too.
 
-In this module, a key has the columns of a unique key and a row's values in them.
+In this module, a key is a pair: the columns of a unique key, and a row's values in these columns.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from sqlstress.races.traced_statements import (
 )
 
 _UUID = re.compile(r"[\da-f]{8}-?[\da-f]{4}-?[1467][\da-f]{3}-?[89ab][\da-f]{3}-?[\da-f]{12}", re.IGNORECASE)
-"""Pattern of a UUID made at random or from the time, so that each call has another.
+"""Pattern of a UUID made at random or from the time, so that each call has a different UUID.
 
-Versions 3 and 5 are hashes of a name, so that two processes may make the same.
+UUIDs of versions 3 and 5 do not match. They are hashes of a name, so two processes may make the same UUID.
 """
 
 
@@ -41,7 +41,7 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
     """Return whether the transaction of a write has read the written table before.
 
     `earlier` has the call's statements before the write. An UPDATE needs a read of a column that it sets: a
-    read of others only shows that the row exists.
+    read of other columns only shows that the row exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
@@ -56,8 +56,8 @@ def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement,
 def renews_token(call: Sequence[TracedStatement], query_index: int, write_index: int) -> bool:
     """Return whether a token, such as a version number, shows that a query's result is still valid.
 
-    The call reads the token before the query. The write's transaction reads it again by the same SQL, and
-    changes its table.
+    The call reads the token before the query. The write's transaction reads the token again by the same SQL,
+    and changes the token's table.
     """
     queries_before = {
         statement.sql
@@ -107,7 +107,10 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows of this process. `connecting` has the statements that ran while it connected."""
+    """Return the rows that only this process writes.
+
+    `connecting` has the statements that ran while the process connected.
+    """
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),
@@ -122,19 +125,19 @@ def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
 
 
 def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return table and key of each row that a write changes, removes or adds; empty if unknown."""
+    """Return (table, key) for each key of the rows that a write changes, removes or adds, if known."""
     return {(write.table, key) for row in write.rows or () for key in row}
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return table and key of each row of a write, with rows of an INSERT that already existed."""
+    """Return `changed_keys`, with the keys of an INSERT's rows that already existed."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each write that succeeds in only one process (a claim), and the key of its row in `wanted`."""
+    """Yield each write that succeeds in only one process (a claim), with each key of its rows in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -149,8 +152,8 @@ def _claims(
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
     """Return whether the call can know that a statement wrote a row, and did not skip the write.
 
-    It may know from the row count, `changes()`, a later query of the table, or a query in the transaction.
-    `index` is the statement's index in the call.
+    The call may know from the row count, `changes()`, a later query of the table, or an earlier query in the
+    statement's transaction. `index` is the statement's index in the call.
     """
     if not write.unseen or is_new(write):
         return True
@@ -211,14 +214,14 @@ def is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key that it
-    # sets to the old value does not count.
+    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key column
+    # that is set to its old value does not count.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 
 
 def is_new(write: Write) -> bool:
-    """Return whether no other process can make the rows, because each key has a new UUID."""
+    """Return whether no other process can add the same rows, because each key has a new UUID."""
     keys = changed_keys(write)
     return bool(keys) and not write.existing and all(any(map(_is_uuid, values)) for _, (_, values) in keys)
 

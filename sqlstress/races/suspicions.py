@@ -113,11 +113,11 @@ class Suspicion(NamedTuple):
     code: str
     """Kind of the suspicion, such as STALE."""
     table: str
-    """Table that `then` writes; empty for FORKED and MIXED_VIEW."""
+    """Table whose data may be wrong; empty for FORKED, MIXED_VIEW, SPLIT_VIEW and NEEDLESS_LOCK."""
     first: TracedStatement
     """Earlier statement; in most kinds the query whose result the write uses."""
     then: TracedStatement
-    """Later statement: a write; for FORKED and MIXED_VIEW, any statement."""
+    """Later statement; in most kinds a write."""
 
     locks: frozenset[object] = frozenset()
     """Locks that the call held from `first` to `then`.
@@ -153,7 +153,7 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns that an UPDATE sets to the queried values, in addition to changed columns; sorted."""
+        """Columns of the query that an UPDATE sets to their old values, next to changed columns; sorted."""
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
             return []
@@ -167,7 +167,7 @@ class Suspicion(NamedTuple):
 
 
 def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield the suspicions (possible races) that the statements of a single call show, by kind."""
+    """Yield the suspicions (possible races) that a single call shows, one kind after the other."""
     # Skip all statements up to the last CREATE: some libraries create their tables in the first call.
     creating = [index for index, statement in enumerate(call) if _CREATES.match(statement.sql)]
     call = call[creating[-1] + 1 :] if creating else call
@@ -197,9 +197,9 @@ def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[T
 
 
 def without(columns: set[tuple[Table, str]], call: Sequence[TracedStatement]) -> list[TracedStatement]:
-    """Return a call's statements, without `columns` in the columns that writes set.
+    """Return a call's statements, with `columns` removed from the `sets` of each write.
 
-    A column stays if the write also compares it in its WHERE clause.
+    A column stays if the write's WHERE clause compares the column.
     """
     statements = []
     for statement in call:
@@ -285,7 +285,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets to `max` or `min` of the old and another value.
+    """Return the columns that an UPDATE sets to the `max` or `min` of the old value and another value.
 
     Before such a write, a condition on an old value does no harm.
     """
@@ -306,7 +306,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    A guard is a condition in the source, between both statements, on one of `columns`: those whose new values
+    A guard is a condition in the source, between both statements, on one of `columns`, whose new values
     SQLite computes.
     """
     assert statement.write
@@ -387,7 +387,7 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether values from the user's code may come from columns of a query."""
+    """Return whether a value that the user's code gives to a write may come from a query's `columns`."""
     if write.sets:
         return bool((write.sets - write.computed) & columns)
     # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.

@@ -56,7 +56,7 @@ class WrittenTable:
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
         """Return (whether all rows already have the value, the value) for each column that an UPDATE sets.
 
-        Of different values, the smallest is returned. Empty if the statement is not understood.
+        If rows get different values, the smallest is returned. If SQL is not understood, the result is empty.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -74,7 +74,7 @@ class WrittenTable:
         return bool(self._query(f"SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND {condition}"))
 
     def inserted(self, sql: str) -> tuple[frozenset[Row], frozenset[Row]] | None:
-        """Return the new rows of an INSERT, and its rows with an existing key; None if unknown."""
+        """Return an INSERT's rows with new keys, and its rows with an existing key; None if unknown."""
         parts = _parse_insert(sql)
         if not parts:
             return None
@@ -100,7 +100,7 @@ class WrittenTable:
     def checked(self) -> frozenset[str]:
         """Return the words in the table's CHECKs, and in its triggers that may raise an error.
 
-        They include the columns whose values can be refused.
+        The words include the columns whose values can be refused.
         """
         condition = f"lower(tbl_name) = lower({sql_literal(self._name)})"
         texts = self._query(
@@ -155,7 +155,8 @@ def conditions(sql: str) -> frozenset[str]:
 def condition_text(sql: str) -> str | None:
     """Return the WHERE clause of a query, UPDATE or DELETE in lower case; empty if there is none.
 
-    None if a join, subquery or limit may change which rows match. INSERT ... SELECT counts as a query.
+    The result is None if a join, subquery or limit may change which rows match. INSERT ... SELECT counts as a
+    query.
     """
     words = [token for token in _outer_words(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
@@ -308,7 +309,7 @@ def parse_change(sql: str) -> ChangeParts | None:
 
 
 def parse_sets(sets: str) -> dict[str, str]:
-    """Return the expression of each column in a SET clause; empty for a list of columns."""
+    """Return the expression of each column in a SET clause, without lists such as `(a, b) = (1, 2)`."""
     depth, begins = 0, [0]
     for token in SQLITE.tokens(sets):
         depth += (token.text == "(") - (token.text == ")")
@@ -320,7 +321,7 @@ def parse_sets(sets: str) -> dict[str, str]:
 
 
 def _parse_insert(sql: str) -> tuple[list[str], str] | None:
-    """Return the columns that an INSERT names, and a query for its rows; None if unclear."""
+    """Return the columns that an INSERT names, and a query for its rows; None if `sql` is not understood."""
     outer = _outer_words(sql)
     into, query = _find_word(outer, "into"), _find_word(outer, "values", "select", "default")
     verb = _find_word(outer, "insert", "replace")

@@ -41,7 +41,7 @@ class Write(NamedTuple):
     kept: frozenset[str] = frozenset()
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     cascades: str = ""
-    """Table whose rows ON DELETE deletes or changes with a replaced row; empty if there is none."""
+    """Table whose rows ON DELETE deletes or changes when a row is replaced; empty if there is none."""
     numbers: Mapping[str, int] = {}
     """Integers that an UPDATE newly sets, by column; without computed values and current times."""
     counted: bool = False
@@ -57,7 +57,7 @@ class Write(NamedTuple):
     existing: frozenset[Row] = frozenset()
     """Rows of an INSERT whose keys already existed in the table."""
     numbered: bool = False
-    """Whether SQLite assigned the rowid of the new row, so that the primary key cannot refuse it."""
+    """Whether SQLite assigned the rowid of the new row, so that the primary key cannot refuse the row."""
     reuses_ids: bool = False
     """Whether SQLite may give the new row the rowid of a deleted row; False with AUTOINCREMENT."""
     refused: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class TracedStatement(NamedTuple):
     at: str
     """Line of the user's code that ran the statement, such as "bank.py:27"."""
     spot: int = 0
-    """Number of the position in the code, because a line may have several; 0 if unknown."""
+    """Number of the position in the code, because a line may run several statements; 0 if unknown."""
     transaction: int = 0
     """Number of the transaction; each statement in autocommit mode has its own number."""
     snapshot: int = 0
@@ -93,9 +93,9 @@ class TracedStatement(NamedTuple):
     runner: int = 0
     """Id of the asyncio task that ran the statement, else of the thread."""
     in_background: bool = False
-    """Whether a thread ran the statement for which the call did not wait."""
+    """Whether a background thread ran the statement: the call did not wait for this thread."""
     reads: Mapping[Table, frozenset[str]] = {}
-    """Columns that the statement reads, by table; "" for count(*)."""
+    """Columns that the statement reads, by table; count(*) reads the column ""."""
     in_wal: bool = False
     """Whether all databases of the connection are in WAL mode."""
     write: Write | None = None
@@ -103,7 +103,7 @@ class TracedStatement(NamedTuple):
     found: bool | None = None
     """Whether a query returned a row, or its EXISTS was true; None if unknown."""
     seeks_drawn: bool = False
-    """Whether a query searches for a value that the call drew at random, as no other call does."""
+    """Whether a query searches for a random value of this call, which no other call uses."""
     summarises: bool = False
     """Whether a query depends on more rows than it returns: count, max, ORDER BY with LIMIT."""
     counts: bool = False
@@ -122,6 +122,6 @@ class TracedStatement(NamedTuple):
     def shares_snapshot(self, other: TracedStatement) -> bool:
         """Return whether two statements read the same snapshot of the database.
 
-        If so, no other process can write unnoticed in between.
+        If so, a write by another process between the two statements cannot go unnoticed.
         """
         return (self.snapshot or self.transaction) == (other.snapshot or other.transaction)

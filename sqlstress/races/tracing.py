@@ -1,10 +1,10 @@
 """Tracer: records the SQL statements of this process, and the tables and columns that they use.
 
-SQLite's trace callback reports each statement before it runs. The tracer runs EXPLAIN with its SQL on the
-same connection, which knows its views, temporary tables and functions. So SQLite reports each table and
+SQLite's trace callback reports each statement before it runs. The tracer runs EXPLAIN with the statement on
+the same connection, which knows its views, temporary tables and functions. So SQLite reports each table and
 column to the authorizer callback. The tracer also runs each query, to see the first row. All this is slow, so
-it runs only in a rehearsal: calls of the user's transactions without load. Connections of sqlite3 and apsw
-are traced.
+the tracer runs only in a rehearsal: calls of the user's transactions without load. Connections of sqlite3 and
+apsw are traced.
 
 Sources: https://www.sqlite.org/c3ref/set_authorizer.html, https://docs.python.org/3/library/audit_events.html
 """
@@ -75,7 +75,7 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Pattern of statements for EXPLAIN, without schema changes, whose preparation has side effects."""
+"""Pattern of statements that EXPLAIN may prepare. The preparation of a schema change has side effects."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
@@ -264,7 +264,7 @@ class TracedConnection:
         self._keys: dict[str, tuple[frozenset[str], ...]] = {}
         """Columns of the unique keys of each table, first the primary key, by table name."""
         self._pending_insert: tuple[TracedStatement, tuple[int, int]] | None = None
-        """Last INSERT with a rowid from SQLite, and last rowid and changed rows before it ran."""
+        """Last INSERT of a row that is still unknown, and the `_insert_state` before the INSERT; or None."""
         self._pid = os.getpid()
         self._task: Any = None
         """Asyncio task that waited for the last statement, if a thread ran it; else None."""
@@ -272,13 +272,13 @@ class TracedConnection:
         """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Allow an access, and record it if the tracer runs the statement."""
+        """Allow a statement's access. Record the access if the tracer itself runs the statement."""
         if self._runs_ours:
             self._events.append(event)
         return 0
 
     def begins(self, sql: str) -> None:
-        """Record a statement that is about to run, with facts about it."""
+        """Record a statement that is about to run, with facts about the statement."""
         sql = _LEADS.sub("", sql, count=1)
         if self._runs_ours or sql.startswith("--"):
             return  # The tracer itself, or a trigger, runs the statement.
@@ -320,7 +320,7 @@ class TracedConnection:
         self._task = task or (None if begins_transaction else self._task)
 
     def _statement(self, sql: str) -> TracedStatement:
-        """Return the facts about a statement that is about to run."""
+        """Return a statement that is about to run, with facts about the statement."""
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.call_site()
         statement = partial(
@@ -427,7 +427,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return the effect of a statement on the table that it names; None if no shared table is written."""
+        """Return a statement's effect on the table that it writes; None if others cannot see the table."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -477,7 +477,7 @@ class TracedConnection:
         return write
 
     def _cascades(self, table: str) -> str:
-        """Return a child table of `table` with an ON DELETE action; empty if there is none."""
+        """Return a child table of `table` with an ON DELETE action that is in force; "" if there is none."""
         query = (
             "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
             f"AND lower(f.[table]) = lower({sql_literal(table)}) "

@@ -1,4 +1,4 @@
-"""Checks and writes in a call that do not do what they seem to do.
+"""Checks and writes that do not do what they seem to do, in one call of a user's transaction.
 
 - UNREAD_COUNT: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was first.
   The call goes on, because it does not read the row count.
@@ -108,7 +108,7 @@ def counters_of(calls: Iterable[Statements]) -> Counters:
 def weak_checks(call: Statements, reusing: set[Table], counters: Counters) -> Iterator[Suspicion]:
     """Yield the possible faults in the checks and writes of a call.
 
-    `reusing` has the tables whose ids SQLite may use again.
+    `reusing` has the tables whose ids SQLite may use again, and `counters` is the result of `counters_of`.
     """
     for index, statement in enumerate(call):
         if not (write := statement.write):
@@ -181,9 +181,9 @@ def _compares_seconds(sql: str, write: Write) -> bool:
 def _query_of_all_rows(
     earlier: Statements, statement: TracedStatement, write: Write
 ) -> TracedStatement | None:
-    """Return a query for the rows that a DELETE removes or an UPDATE marks; None without a fault.
+    """Return an earlier query of the rows that a DELETE removes or an UPDATE marks; None if there is none.
 
-    The query has the same WHERE clause, but is outside of the write's transaction.
+    The query has the write's WHERE clause, but is outside of the write's transaction. The call uses the rows.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -221,9 +221,10 @@ def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> boo
 
 
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
-    """Return a query for a table's last row, after an INSERT has committed; None if there is none.
+    """Return the first query in `later` that reads the table's last row; None if there is none.
 
-    A later write uses the result as if it were the inserted row.
+    The query must run after the INSERT has committed, and a later write may use the result of the query as if
+    it were the inserted row.
     """
     if is_new(write):
         return None
@@ -245,7 +246,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return an INSERT, before a row's DELETE, that stores the row's id in another table if missing."""
+    """Return an earlier INSERT OR IGNORE that stores a deleted row's id in another table; else None."""
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (
@@ -268,7 +269,7 @@ def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
 def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement | None:
     """Return the first later write that may use the inserted row's id; None if there is none.
 
-    A query of the table may search for the id, so it ends the search.
+    A query of the table may find the true id. So after such a query, no write counts.
     """
     assert insert.write
     for statement in later:

@@ -5,33 +5,33 @@ sends its records to the parent process as observations, which become the report
 
 - failed_statements: the recorder of a process
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
-- failures, failure_facts: failed statements by kind, and their facts in the form of `analysis.causes`
-- after_calls, call_costs, overlaps: records that need whole calls
+- failures, failure_facts: counts of similar failed statements, and facts that `analysis.causes` needs
+- after_calls, call_costs, overlaps: records about whole calls of the user's functions
 - lost_locks: causes for the loss of SQLite's locks
 """
 
 from sqlstress.sqlite_codes import CANTOPEN, CORRUPT, IOERR, NOTADB, READONLY
 
 PlainObservation = tuple[str, str, int, str, dict[str, str]]
-"""Observation sent by a worker: topic, subject, count, example, and further facts by name."""
+"""Observation sent by a worker: topic, subject (such as a statement), count, example, other facts by name."""
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
 """Report topics: calls that returned in an open transaction; calls whose transaction never committed."""
 NEVER = "never"
-"""Value "yes" in NOT_COMMITTED observations: the process never committed a transaction left open."""
+"""Name of a fact in NOT_COMMITTED: "yes" if the process never committed a transaction left open."""
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open because of unfetched rows."""
 SLOW_READ = "slow read"
-"""Report topic: queries, or writes with RETURNING, after which the call worked for long."""
+"""Report topic: queries, or writes with RETURNING, with a long time until the call's next statement."""
 OVERLAP = "overlapping transactions"
 """Report topic: statements that ran in another thread's transaction, on a shared connection."""
 NO_EFFECT = "PRAGMA without effect"
-"""Report topic: a PRAGMA in a transaction, or COMMIT or ROLLBACK without one, all without effect."""
+"""Report topic: PRAGMAs in a transaction, and COMMIT or ROLLBACK without a transaction, without effect."""
 REPEATED = "repeated transactions"
-"""Report topic: calls that repeated or kept earlier work after SQLite had refused a write."""
+"""Report topic: calls that repeated their work, or kept a part of it, after SQLite had refused a write."""
 SPLIT = "split transaction"
-"""Report topic: code that committed a transaction of other code before its end."""
+"""Report topic: code that committed a transaction too early, which other code had begun."""
 SCRIPT, BLOCK = "script", "block"
 """Ways to commit a transaction early: `executescript`, and an inner block `with connection`."""
 SCHEMA_CHANGE = "schema change"
@@ -41,9 +41,9 @@ UNCLOSED = "unclosed connections"
 LONG_HOLD = "long hold"
 """Report topic: transactions that held the write lock for a long time."""
 MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
-"""Minimum durations of a hold of the write lock, in seconds: recorded, and reported without a failure.
+"""Minimum times for which a transaction holds the write lock, in seconds, to be recorded and reported.
 
-A shorter hold is only reported if another transaction waited for the lock until its timeout.
+A hold shorter than LONG_HOLD_S is only reported if another transaction waited until its busy timeout.
 """
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
@@ -60,9 +60,9 @@ COPIED, MOVED = "copied by a program", "moved or deleted"
 COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
 """
 DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
-"""SQLite errors of a database that was used without locks, or whose WAL was deleted."""
+"""SQLite errors that can follow if a database is used without locks, or its WAL is deleted."""
 MOVED_CODES = *DAMAGE_CODES, READONLY
-"""SQLite errors of a database that was moved, replaced or deleted while open."""
+"""SQLite errors that can follow if a database is moved, replaced or deleted while open."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
 NO_LOCKS = "no locks"
 """Causes and signs of lost SQLite locks, in a process with two SQLite libraries or without locks.
@@ -72,6 +72,6 @@ twice. LOCKLESS: the database was open, but without any of SQLite's locks. NO_LO
 any lock.
 """
 CALL_COST = "call cost"
-"""Report topic: connections and commits of a function's calls. The count is the number of calls."""
+"""Report topic: numbers of connections and commits in all calls of a function, and number of calls."""
 MAX_WEIGHT = 1_000_000
 """Maximum weight (relative frequency) of an operation."""

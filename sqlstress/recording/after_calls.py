@@ -1,7 +1,7 @@
 """Records of open transactions, open queries and refused writes after each call of the user's code.
 
-A call is one call of a function of the user's file. A history has the last statements of a connection. A
-refused write failed with SQLITE_BUSY or because of a constraint.
+A call is one call of a function of the user's file. A `History` has the last statements of a connection. A
+write is refused if it fails with SQLITE_BUSY or violates a constraint.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from sqlstress.recording.recorded_classes import runs_statement
 from sqlstress.sqlite_codes import BUSY
 
 MIN_NEVER = 100
-"""Minimum number of calls in an open transaction to report the transaction as never committed."""
+"""Minimum number of calls that return in the same open transaction, to report it as never committed."""
 LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
-"""Minimum time for which a recorded query stays open, in seconds."""
+"""Minimum time for which a query has unfetched rows, in seconds, to be recorded."""
 SLOW_READ_S = 0.05
-"""Minimum time from a query to the next statement, or to the end of the call, in seconds."""
+"""Minimum time from a query to the next statement or the end of the call, in seconds, to be recorded."""
 
 CONNECT = "@connect"
-"""Name reported instead of a function if the open transaction began before the first call."""
+"""Name reported for a transaction that was open before the first call, in place of a function's name."""
 TASKS, CLOSED = "tasks", "closed"
-"""Facts of LEFT_OPEN observations: whether asyncio tasks ran the transaction; whether a close ended it."""
+"""Facts of LEFT_OPEN: whether asyncio tasks ran the transaction; whether the connection was closed in it."""
 
 
 class OpenTransactions:
@@ -58,18 +58,19 @@ class OpenTransactions:
 
     def __init__(self) -> None:
         self._left_open = Counter[tuple[str, Transaction, int, str]]()
-        """Number of calls that left a transaction open or closed its connection.
+        """Number of calls that left a transaction open, or closed the connection in a transaction.
 
-        A key has the function, the transaction, the result code of a failed COMMIT (else 0), and TASKS,
-        CLOSED or "".
+        A key has the function, the transaction, the result code of a failed COMMIT (0 if none failed), and
+        TASKS, CLOSED or "".
         """
         self._closed: list[tuple[float, Transaction]] = []
         """Transactions in which a connection was closed, each with the start time of the call."""
         self._not_committed = Counter[str]()
+        """Number of calls that returned in transactions left open and then rolled back, by function."""
         self._never_committed = Counter[str]()
-        """Number of calls that returned in a transaction without an end, by function."""
+        """Number of calls that returned in transactions left open until the end of the work, by function."""
         self._commits_later = False
-        """Whether a later call committed a transaction that an earlier call left open, as batches do."""
+        """Whether a call committed a transaction that an earlier call left open, as in code with batches."""
 
     def add_closed(self, transaction: Transaction, begun_s: float) -> None:
         """Record that a call, which began at `begun_s`, closed a connection in a transaction."""
@@ -78,9 +79,9 @@ class OpenTransactions:
     def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
         """Record this thread's open transactions after a call of the function `call`.
 
-        Return whether any is open, or the call closed a connection in one. `begun_s` is the start time of the
-        call, and `returned` whether it raised no exception. The function that left a transaction open first
-        is recorded.
+        Return whether a transaction is open, or the call closed a connection in a transaction. `begun_s` is
+        the call's start time. `returned` is False if the call raised an exception. If a transaction stays
+        open for several calls, all are recorded for the function of the first call.
         """
         is_seen = bool(self._closed) and self._note_closed(call, begun_s, returned=returned)
         for history in histories:
@@ -95,7 +96,10 @@ class OpenTransactions:
         return is_seen
 
     def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
-        """Record transactions in which a call closed the connection, unless the call raised."""
+        """Record the transactions in which the call closed the connection, if the call raised no exception.
+
+        Return whether there are such transactions.
+        """
         closed = [transaction for closed_s, transaction in self._closed if returned and closed_s == begun_s]
         self._closed.clear()
         for transaction in closed:
@@ -105,9 +109,9 @@ class OpenTransactions:
     def _leave_open(
         self, history: History, call: str, begun_s: float, *, by_tasks: bool, returned: bool
     ) -> None:
-        """Count a call that ended while a transaction was open. `history` is that of the connection.
+        """Count a call that ended while a transaction was open on the connection of `history`.
 
-        `by_tasks` is whether finished asyncio tasks ran the transaction's statements.
+        `by_tasks` is whether asyncio tasks, which have ended, ran the transaction's statements.
         """
         if not history.opened_by:
             first = transaction_steps(history.steps)[:1]
@@ -121,17 +125,21 @@ class OpenTransactions:
         count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that a call left open. Count its calls if it was not committed."""
+        """Handle the end of a transaction that a call left open.
+
+        If the transaction was not committed, count the calls that returned while it was open.
+        """
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
             self._not_committed[history.opened_by] += history.open_calls
         history.opened_by = ""
 
     def end_work(self, histories: Sequence[History]) -> None:
-        """Record the transactions that are open at the end of the work.
+        """Record the transactions that are open at the end of the worker's work.
 
-        A transaction counts as not committed if its COMMIT failed, or if MIN_NEVER calls returned in it and
-        the process never committed a transaction that was left open.
+        A transaction counts as not committed if its COMMIT failed. An open transaction with writes counts as
+        never committed if MIN_NEVER calls returned in it, and this process has never committed a transaction
+        that a call left open.
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
@@ -145,14 +153,14 @@ class OpenTransactions:
             history.opened_by = ""
 
     def left_open(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each kind of transaction left open, or with a closed connection."""
+        """Yield an observation for each function, and each transaction that calls of it left open."""
         for (call, transaction, code, ended_by), count in self._left_open.items():
             ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
             traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
             yield LEFT_OPEN, call, count, "", traits
 
     def not_committed(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each function with uncommitted transactions; the count is in calls."""
+        """Yield, for each function that left uncommitted transactions open, the number of calls in them."""
         for call, count in self._not_committed.items():
             yield NOT_COMMITTED, call, count, "", {}
         for call, count in self._never_committed.items():
@@ -160,14 +168,14 @@ class OpenTransactions:
 
 
 class OpenQueries:
-    """Queries outside of a transaction that stay open, and keep an old snapshot."""
+    """Queries outside of a transaction with unfetched rows, so that they keep an old snapshot."""
 
     def __init__(self) -> None:
         self._open_statements: dict[tuple[str, str], float] = {}
         """Longest time for which a query stayed open, in seconds, by SQL text and line."""
 
     def look(self, histories: Sequence[History], line_text: Callable[[Caller | None], str]) -> None:
-        """Record the open queries of this thread. Call it every LOOK_S seconds.
+        """Record this thread's queries with unfetched rows. Call this method every LOOK_S seconds.
 
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
@@ -196,10 +204,10 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Queries, and writes with RETURNING, after which a call worked for long.
+    """Queries and writes with RETURNING that ended long before the next statement or the end of the call.
 
-    If the work was between the rows, the statement kept its lock all the time. The recorder does not see the
-    rows, so these statements only count if another process waited for the lock.
+    If the code worked between the rows, the statement kept its lock all the time. The recorder does not see
+    when rows are fetched, so the report only uses these records if another process waited for the lock.
     """
 
     def __init__(self) -> None:
@@ -209,7 +217,7 @@ class SlowReads:
     def end_call(
         self, histories: Sequence[History], begun_s: float, line_text: Callable[[Caller | None], str]
     ) -> None:
-        """Record the slow queries of this thread's call that began at `begun_s`.
+        """Record the slow reads (see the class) of this thread's call that began at `begun_s`.
 
         `line_text` converts a position in code to text, such as "bank.py:27".
         """
@@ -226,7 +234,7 @@ class SlowReads:
                         self._longest[kind] = max(until_s - ended_s, self._longest.get(kind, 0.0))
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each slow query, with the longest time."""
+        """Yield an observation for each recorded statement, with the longest time."""
         for (sql, at), seconds in self._longest.items():
             traits = {"at": at, "seconds": f"{seconds:.3g}", "kind": statement_kind(sql)}
             yield SLOW_READ, sql, 1, "", traits
@@ -241,23 +249,23 @@ def _returns_rows(sql: str, at: Caller | None) -> bool:
 
 
 class RefusedWrites:
-    """Writes that SQLite refused, and the later behaviour of the calls."""
+    """Writes that SQLite refused, and whether calls gave up or repeated their work after them."""
 
     def __init__(self, failures: FailureCounter) -> None:
-        """`failures` counts the calls that gave up after a refused write."""
+        """`failures` counts the calls that returned after SQLITE_BUSY, without and with a later commit."""
         self._failures = failures
         self._busy: dict[Kind, float] = {}
         """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
 
-        Only BEGIN, COMMIT and writes.
+        The failed statements are BEGIN, COMMIT and writes.
         """
         self._refused = Counter[tuple[str, str]]()
-        """Number of refused writes of the current call that came after other work of the call.
+        """Number of refused writes of the current call that came after other statements of the call.
 
-        A key has the lines of the refused write and of an earlier committed write ("" if there is none).
+        A key has the lines of the refused write, and of an earlier committed write ("" if there is none).
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
-        """Refused writes of the current call whose transaction had already written.
+        """Refused writes of the current call in transactions that had already written.
 
         An item has the connection's history, the refused statement, its line, and the line of the earlier
         write.
@@ -268,8 +276,8 @@ class RefusedWrites:
     def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
         """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
 
-        `committed` and `uncommitted` are lines of earlier writes of the call, in an earlier or in the current
-        transaction; "" if there is none.
+        `committed` is the line of a write of the call in an earlier transaction, `uncommitted` of a write in
+        the current transaction; "" if there is no such write.
         """
         sql, was_open, *_ = history.steps[-1]
         is_busy = kind.code & 0xFF == BUSY
@@ -283,9 +291,9 @@ class RefusedWrites:
             self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
 
     def end_call(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record what a call of the function `call` did after refused writes.
+        """Record, at the end of a call of the function `call`, whether it committed after refused writes.
 
-        `returned` is whether the call raised no exception.
+        `returned` is False if the call raised an exception.
         """
         for history, step, at, write in self._unfinished:
             if history.end_after(step) == "commit":
@@ -297,16 +305,17 @@ class RefusedWrites:
             self._note_repeats(call, histories, returned=returned)
 
     def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
-        """Count, by kind of SQLITE_BUSY failure, a call that returned without an exception."""
+        """Count the call, if it returned without an exception, for each kind of failure in `_busy`."""
         for kind, failed_s in self._busy.items() if returned else ():
             is_repeated = any(history.has_committed_since(failed_s) for history in histories)
             self._failures.end_call(kind, is_repeated=is_repeated)
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record a call that repeated its transaction after SQLite had refused a write.
+        """Record a call that repeated or kept work after SQLite had refused a write.
 
-        A call that raised, or did not commit at the end, is not recorded: it may have given up.
+        If the call committed nothing before the refused write, the call is recorded only if it returned and
+        committed at the end: otherwise it may have given up.
         """
         refused, self._refused = self._refused, Counter[tuple[str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)
@@ -317,6 +326,6 @@ class RefusedWrites:
                 self._repeats[call, at, committed] = calls + 1, max(most, count)
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each function and line with refused writes after other work."""
+        """Yield an observation for each function and each line with refused writes after other statements."""
         for (call, at, committed), (count, most) in self._repeats.items():
             yield REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed}

@@ -15,7 +15,7 @@ from sqlstress.recording import CALL_COST, LONG_HOLD, PlainObservation
 from sqlstress.recording.failures import TimedStep, short_sql, takes_write_lock
 
 MAX_KINDS = 20
-"""Maximum number of recorded kinds of long holds. A kind has one statement and one line."""
+"""Maximum number of different statements, by text and line, for which long holds are recorded."""
 
 
 class CallCosts:
@@ -25,18 +25,19 @@ class CallCosts:
         self.connections = self.commits = 0
         """Numbers of connections and of commits in the current call."""
         self.opening_s = 0.0
-        """Time to open connections and run their first statements in the current call, in seconds."""
+        """Seconds to open connections in the current call, and run PRAGMAs and the first other statement."""
         self.begun_s = 0.0
         self.calls: dict[str, int] = {}
         """Number of calls, by name of the transaction."""
         self._sums: dict[str, tuple[float, int, float, int]] = {}
-        """Seconds, connections, seconds to open connections, and commits, by name of the transaction.
+        """Sums over calls, by name of the transaction.
 
-        Calls without a connection and with at most one commit are left out.
+        Duration in seconds, connections, time to open connections in seconds, commits. Only calls that
+        opened a connection or committed more than once are included.
         """
 
     def add_connection(self, seconds: float) -> None:
-        """Count a connection; `seconds` is the time to open the connection."""
+        """Count a connection that took `seconds` to open."""
         self.connections += 1
         self.opening_s += seconds
 
@@ -46,9 +47,9 @@ class CallCosts:
         self.opening_s, self.begun_s = 0.0, perf_counter()
 
     def end(self, name: str) -> None:
-        """End a call. Add its costs to the sums if it opened a connection or committed twice.
+        """End a call. Add its costs to the sums if it opened a connection or committed more than once.
 
-        A commit is only counted at the next statement, perhaps in the next call.
+        A commit is only counted at the connection's next statement, perhaps in the next call.
         """
         self.calls[name] = self.calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
@@ -61,7 +62,7 @@ class CallCosts:
             )
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each transaction with costs: number of calls and sums."""
+        """Return an observation for each transaction with costs: number of all calls, and sums of costs."""
         return [
             (
                 CALL_COST,
@@ -92,7 +93,7 @@ class Hold(NamedTuple):
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
     """Return the time in which a transaction held the write lock; None if no statement took the lock.
 
-    `refused` has the `id()` of each step that got no lock.
+    `steps` are the transaction's statements. `refused` has the `id()` of each statement that got no lock.
     """
     takers = (
         number for number, step in enumerate(steps) if takes_write_lock(step[0]) and id(step) not in refused
@@ -113,22 +114,29 @@ class LongHolds:
         self._began_s = perf_counter()
         self._kinds: dict[tuple[str, str, str], list[Hold]] = {}
         self._slow: dict[tuple[str, str, str], list[float]] = {}
-        """CPU times of slow writes in seconds, by statement, line and table scan (or "")."""
+        """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
-        """Add a long hold. `at` is the line of the statement, and `began_at` that of the BEGIN."""
+        """Add a long hold. The line of the transaction's first statement is `at` or `began_at`.
+
+        The line is `at` if this statement took the lock, else `began_at`; the other argument is "".
+        """
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
     def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
-        """Add a slow write. `seconds` is its CPU time, and `scan` a table scan in its plan, or ""."""
+        """Add a slow write. `seconds` is its CPU time. `scan` is a table scan, such as "SCAN t", or ""."""
         kind = (short_sql(sql), at, scan)
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)
 
     def records(self) -> list[PlainObservation]:
-        """Return an observation for each kind of hold: number, longest, share outside of SQLite."""
+        """Return an observation for each statement and line with long holds or slow writes.
+
+        The observation has the count, the longest time, and the time outside of SQLite as shares of the holds
+        and of the time since the recorder's start.
+        """
         elapsed_s = perf_counter() - self._began_s
         records: list[PlainObservation] = []
         for (sql, at, began_at), holds in self._kinds.items():

@@ -41,11 +41,11 @@ class CallSite(NamedTuple):
     at: str
     """File and line, such as "bank.py:27"; empty if unknown."""
     number: int = 0
-    """Identifier of the call, because a line can contain several calls; 0 if unknown."""
+    """Hash of the position in the bytecode, because a line can contain several calls; 0 if unknown."""
     counted: bool = False
-    """Whether the user's function uses the result of the call, or names `rowcount` or `changes`."""
+    """Whether the user's function uses the result of the library call, or names `rowcount` or `changes`."""
     insists: bool = False
-    """Whether a library function that the user's code calls raises an error for a wrong row count."""
+    """Whether a library function on the call stack raises an error for a wrong row count."""
     unseen: bool = False
     """Whether it is certain that no function on the call stack reads the row count."""
     stack: tuple[StackEntry, ...] = ()
@@ -103,7 +103,7 @@ def awaiting_task() -> Any:
 def is_background_thread() -> bool:
     """Return whether this thread works while the main thread, which calls the transactions, continues.
 
-    The main thread continues if it does not wait for a thread, or is only starting one.
+    The main thread continues if it does not wait for other threads, or is only starting a thread.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -160,7 +160,7 @@ class UserFrames:
         return CallSite(at, number, counted, insists, not _is_count_read(), stack, trusts_id)
 
     def line(self, frame: FrameType | None) -> tuple[str, int] | None:
-        """Return file and line of the user's innermost function that led to `frame`; None if none did."""
+        """Return file and line of the user's innermost function that led to `frame`, or None."""
         user, _ = self._innermost(frame)
         return (user.f_code.co_filename, user.f_lineno) if user else None
 
@@ -198,9 +198,9 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the user's innermost frame that led to `frame` (or None), and the library frames below.
+        """Return the user's innermost frame that led to `frame` (or None), and frames of called libraries.
 
-        Frames of sqlstress are left out.
+        The frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -212,7 +212,7 @@ class UserFrames:
     def _waiting_frame(self) -> FrameType | None:
         """Return the user's frame that probably waits for this thread; None if unknown.
 
-        It is in the only waiting coroutine, else in the main thread.
+        If exactly one coroutine may wait, the frame is the coroutine's; else it is the main thread's.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
@@ -222,7 +222,8 @@ class UserFrames:
     def _waiting_stack(self) -> tuple[StackEntry, ...]:
         """Return the user's functions that wait for this thread, outermost first; empty if unknown.
 
-        First come functions of the main thread, then those of the only waiting coroutine.
+        The functions are those of the main thread, then those of the waiting coroutine. The result is empty
+        if several coroutines may wait.
         """
         coroutines = self._waiting_coroutines()
         if len(coroutines) != 1:
@@ -232,7 +233,7 @@ class UserFrames:
     def _waiting_coroutines(self) -> list[list[FrameType]]:
         """Return the user's frames of each coroutine that may wait for this thread.
 
-        If the waiting coroutine is unknown, all coroutines of the main thread's event loop may wait.
+        If the waiting coroutine is unknown, each coroutine of the main thread's event loop may wait.
         """
         import asyncio
 
@@ -266,7 +267,7 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 def _is_count_read() -> bool:
     """Return whether a function on the call stack may read the row count of a statement.
 
-    True in an asyncio task or another thread, where the waiting functions are not on the stack.
+    Return True in an asyncio task, and outside of the main thread: the stack lacks the waiting functions.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -279,12 +280,12 @@ def _is_count_read() -> bool:
 _counting: dict[tuple[CodeType, int], bool] = {}
 """Cached results of `_function_counts`, by code and id of the module's namespace.
 
-In a profiled thread, the computation would be slow for each statement.
+Threads with a profile function are slow, so the results are not computed again for each statement.
 """
 
 
 def _function_counts(frame: FrameType) -> bool:
-    """Return whether a frame's function, or a function of its module named in it, reads a row count."""
+    """Return whether a frame's function, or a function of its module that it names, reads a row count."""
     key = frame.f_code, id(frame.f_globals)
     if key not in _counting:
         _counting[key] = any(map(_reads_count, _codes(frame)))
@@ -292,7 +293,7 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a frame's function, and of each function of its module named in it."""
+    """Return the code of a frame's function, and of each function of its module that it names."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
@@ -310,7 +311,7 @@ def _raises_by_count(frame: FrameType) -> bool:
 
 @cache
 def _lines_that_raise(code: CodeType) -> list[int]:
-    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty without the source."""
+    """Return the lines of `if cursor.rowcount …: raise …` in a function; empty if the source is missing."""
     if not _COUNTS & {*code.co_names}:
         return []
     import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.

@@ -1,7 +1,7 @@
-"""Result row of PRAGMA wal_checkpoint; the first number is 1 if the checkpoint failed as busy.
+"""Result row of PRAGMA wal_checkpoint. The first number is 1 if a lock prevented the checkpoint.
 
-The user's code may never fetch this row, which is the only sign of the failure. So sqlstress fetches the row
-and changes the cursor so that the user's code can still fetch it.
+The row is the only sign of this failure, but the user's code may never fetch the row. So sqlstress fetches
+the row and changes the cursor, so that the user's code can still fetch the row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rows_ahead(cursor: Any) -> list[tuple[Any, ...]]:
 
 @cache
 def _with_rows(base: Any) -> Any:
-    """Return a subclass of a cursor's class that returns prefetched rows, until the next statement."""
+    """Return a subclass of the cursor class `base` that returns prefetched rows, until the next statement."""
 
     class WithRows(base):  # type: ignore[misc]
         __slots__ = ()

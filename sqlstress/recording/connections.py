@@ -1,7 +1,7 @@
 """Queries on a connection of the user's code, of Python's sqlite3 or of apsw.
 
-They use the library's own cursor class, not that of the user's code, to return plain rows and to leave no
-record.
+The queries use the library's own cursor class, not a cursor class of the user's code. So they return plain
+rows, and are not recorded.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def pragma(connection: Any, name: str) -> str:
 
 
 def attached_files(connection: Any) -> dict[str, str]:
-    """Return the file name of each database of a connection, by schema; "main" first."""
+    """Return the file name of each database of a connection, by schema, such as "main", which comes first."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         databases = rows(connection, "PRAGMA database_list")
         return {schema: Path(file).name for _, schema, file in databases if file}
@@ -104,9 +104,9 @@ def writes_temporary(connection: Any, sql: str) -> bool:
 def has_open_statement(connection: Any, is_shared: bool) -> str:
     """Return whether a connection has a statement with unfetched rows: "yes", "no", or "" if unknown.
 
-    It is unknown for a shared connection, because the test could deadlock: Python's sqlite3 waits for the
-    connection's mutex while it holds the GIL, and the thread with the mutex may need the GIL to call a trace
-    or function.
+    If several threads use the connection (`is_shared`), the result is "", because the test could deadlock.
+    Python's sqlite3 waits for the connection's mutex while it holds the GIL, and the thread with the mutex
+    may need the GIL to call a trace or function.
     """
     if is_shared:
         return ""
@@ -119,7 +119,7 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
 
 
 def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield the last query of each cursor of a connection, as candidates for a query that stays open."""
+    """Yield the last query outside of a transaction of each cursor: the query may have unfetched rows."""
     is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]

@@ -91,7 +91,7 @@ class UserLines(Protocol):
     """Finder of lines in the user's code; `callers.UserFrames` implements it."""
 
     def line(self, frame: FrameType | None) -> Line | None:
-        """Return the file and line of the user's code that led to a stack frame; None if none did."""
+        """Return the file and line of the user's code that led to a stack frame; None if there is none."""
 
     def text(self, line: Line) -> str:
         """Return a line as text, such as "bank.py:27"; empty outside of the user's code."""
@@ -119,7 +119,7 @@ class FailedStatements:
         self.used_files = set[str]()
         """Names of the databases on which statements other than PRAGMA ran."""
         self._libraries = set[str]()
-        """Libraries that opened a connection: "sqlite3", "apsw" or both."""
+        """Libraries that have opened a connection: "sqlite3", "apsw" or both."""
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self.overlaps = Overlaps(lines)
@@ -134,11 +134,11 @@ class FailedStatements:
         self._look_s = 0.0
         """Time of the next search for open queries, by `perf_counter`."""
         self._idle_ends = Counter[tuple[str, str, str]]()
-        """Number of commits and rollbacks outside of a transaction, by statement, line and earlier write."""
+        """Number of commits and rollbacks without open transaction, by statement, line and earlier write."""
         self._schema_changes = Counter[tuple[str, str]]()
         """Number of schema changes outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, str, Transaction]]()
-        """Number of transactions that were committed too early, by line, way and transaction."""
+        """Number of transactions that were committed too early, by line, SCRIPT or BLOCK, and transaction."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to in-memory databases, by name and line."""
         self._histories: list[History] = []
@@ -205,7 +205,7 @@ class FailedStatements:
         connection.exec_trace = note_block
 
     def watch(self, connection: Any) -> History:
-        """Return an object for the last statements of a new connection. Drop those of deleted connections."""
+        """Return a new connection's history. Drop the histories of deleted connections."""
         history = History(self, connection)
         for known in self._histories:
             if not known.connection():
@@ -224,7 +224,8 @@ class FailedStatements:
     def apsw_settings(self, file: str) -> dict[str, str]:
         """Return the settings of apsw's open connections to `file`, such as journal_mode, by name.
 
-        Different values are separated by " / ". Empty if sqlite3 has opened a connection, too.
+        Different values of a setting are separated by " / ". The result is empty if sqlite3 has opened a
+        connection, too.
         """
         found: dict[str, dict[str, None]] = {}
         for history in self._histories if self._libraries == {"apsw"} else ():
@@ -244,7 +245,7 @@ class FailedStatements:
         )
 
     def user_line(self, frame: FrameType) -> Caller:
-        """Return the user's line that led to `frame`, or that awaits this thread; else UNKNOWN_CALLER.
+        """Return the user's line that led to `frame`, or that waits for this thread; else UNKNOWN_CALLER.
 
         The search takes as long as a short statement.
         """
@@ -319,7 +320,7 @@ class FailedStatements:
         return ""
 
     def note_raised(self, error: Exception) -> None:
-        """Record the BEGIN or COMMIT of `with connection` of apsw that raised `error` and ended a call.
+        """Record a failed BEGIN or COMMIT of apsw's `with connection`; its `error` has ended a call.
 
         apsw runs these statements itself, so no recorded method sees the failure.
         """
@@ -339,9 +340,9 @@ class FailedStatements:
                 return
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
-        """Return the lines of a committed and of an uncommitted earlier write of the call, or empty texts.
+        """Return (line of the call's last committed write, line of the call's last uncommitted write).
 
-        `earlier` has the connection's statements before the last one, which failed.
+        At least one line is "". `earlier` has the connection's statements before the last, which failed.
         """
         sql, was_open, *_ = history.steps[-1]
         if not is_write(sql):
@@ -351,9 +352,9 @@ class FailedStatements:
         return self._last_write(history, earlier), ""
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line of the current call's last write that was not rolled back; empty if unknown.
+        """Return the line (else SQL) of the current call's last write in `earlier` that was not rolled back.
 
-        `earlier` has the connection's statements before the last one.
+        `earlier` has the connection's statements before the last. The result is empty if there is no write.
         """
         refused = history.refused()
         for step in reversed(earlier):
@@ -365,7 +366,10 @@ class FailedStatements:
         return ""
 
     def _holder(self, failed: Any, name: str) -> Transaction | None:
-        """Return the transaction of another, idle connection of this process with the write lock, or None."""
+        """Return the transaction with the write lock on another, idle connection of this process, or None.
+
+        `failed` is the connection of the failed statement, and `name` is the name of its database.
+        """
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_in_transaction(connection):
@@ -376,7 +380,7 @@ class FailedStatements:
         return None
 
     def _reader(self, failed: Any, name: str) -> str:
-        """Return an open query of another connection of this process, with its line; empty if unknown."""
+        """Return a query with unfetched rows on another connection, and its line, as text; "" if unknown."""
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_open(connection):
@@ -414,16 +418,16 @@ class FailedStatements:
             count_kind(self._idle_ends, (statement, at, done))
 
     def add_schema_change(self, step: TimedStep) -> None:
-        """Record a schema change outside of a transaction, unless no call has begun."""
+        """Record a schema change outside of a transaction, if a call has already begun."""
         sql, _, at, *_ = step
         if self.costs.begun_s:
             count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
 
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
-        """Record that code which did not begin `transaction` has committed it: `way` is BLOCK or SCRIPT.
+        """Record that the code at `at`, which did not begin `transaction`, has committed it too early.
 
-        `at` is the position of that code. Nothing is recorded outside of the measured window: scripts at the
-        start often create tables.
+        `way` is BLOCK or SCRIPT. Nothing is recorded outside of the measured time: scripts at the start often
+        create tables.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -436,9 +440,9 @@ class FailedStatements:
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
     def end_call(self, call: str, *, returned: bool = True) -> None:
-        """Handle the end of a call of the function `call`. `returned` is whether it raised no exception.
+        """Handle the end of a call of the function `call`. `returned` is False if the call raised.
 
-        Most calls only need to be counted.
+        Most calls are only counted, because the other steps take time.
         """
         costs, now_s = self.costs, perf_counter()
         is_plain = not (self._has_refused or costs.connections or costs.commits > 1)
@@ -450,7 +454,7 @@ class FailedStatements:
             costs.end(call)
 
     def _is_any_open(self) -> bool:
-        """Return whether a transaction is or was left open; True if a connection was closed or deleted."""
+        """Return True if a transaction is open or was left open, or a connection was closed."""
         try:
             for history in self._histories:
                 connection: Any = history.connection()
@@ -463,7 +467,7 @@ class FailedStatements:
     def check_left_open(self, call: str, *, returned: bool = True) -> None:
         """Record this thread's open transactions and queries after a call of the function `call`.
 
-        `returned` is whether the call raised no exception. The search for open queries runs at most every
+        `returned` is False if the call raised an exception. The search for open queries runs at most every
         LOOK_S seconds.
         """
         self._has_refused = False
@@ -509,7 +513,7 @@ class FailedStatements:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _unclosed_records(self) -> Iterator[PlainObservation]:
-        """Yield each line from which MIN_UNCLOSED calls or more opened connections that are still open."""
+        """Yield each line at which MIN_UNCLOSED calls or more opened connections that are still open."""
         if len(self._histories) < MIN_UNCLOSED:
             return
         gc.collect()  # A connection in a cycle of objects is no leak.
@@ -551,8 +555,8 @@ def _library(frame: FrameType | None) -> str:
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
     """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
 
-    Their writes take no lock of the file, but an INSERT ... SELECT may read it. `refused` has the `id()` of
-    each statement that got no lock.
+    Writes to temporary tables take no lock of the file, but an INSERT ... SELECT may read the file. `refused`
+    has the `id()` of each statement that got no lock.
     """
     temporary = [step for step in transaction_steps(steps) if writes_temporary(connection, step[0])]
     state, _, _ = transaction_of(steps, refused | {id(step) for step in temporary})
@@ -561,9 +565,9 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
-    """Return a text on a write that scans a whole table and took SLOW_SCAN_S or longer; else "".
+    """Return table scan and duration of a write, such as "SCAN t, 20 ms", if it took SLOW_SCAN_S; else "".
 
-    `steps` has earlier statements, in which the same write may have succeeded.
+    `sql` is the write, which has failed. The duration is that of its longest earlier run in `steps`.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
@@ -584,7 +588,8 @@ def _scan(connection: Any, sql: str) -> str:
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
     """Return the files in the order in which a transaction locks them, separated by commas.
 
-    `statements` ends with the failed one. Empty if the order is unknown, or there is a single file.
+    The last of `statements` has failed. The result is empty if the order is unknown, the transaction locks a
+    single file, or the failed statement writes a file that is already locked.
     """
     files = attached_files(connection)
     if len(files) < 2:

@@ -9,21 +9,21 @@ from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.sqlite_codes import ERROR, TRANSACTION_ERROR, name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Shares of the busy timeout: less than the first is a failure at once, from the second on a time-out."""
+"""Shares of the busy timeout. A failure before the first share is "at once", after the second a time-out."""
 SHORT_MS = 100
 """Busy timeout in ms below which the short timeout itself is the cause of a failure."""
 HANDLER_MS = 50
-"""Minimum duration of a failure that shows a busy handler, in ms, if the busy timeout is 0.
+"""Minimum duration of a failed statement that shows that the program has its own busy handler, in ms.
 
-SQLite reports a timeout of 0 for a connection with the program's own busy handler.
+SQLite reports a busy timeout of 0 for a connection with such a handler.
 """
 
 
 def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None) -> Facts:
-    """Return the facts of a failed statement in the form that identifies the cause.
+    """Return the facts of a failed statement in the form from which `diagnose` finds the cause.
 
     `traits` are the facts as text, `waited_ms` the duration of the statement, and `timeout_ms` the busy
-    timeout (or None).
+    timeout (None if unknown).
     """
     journal = traits["journal"]
     yes_or_no = {"yes": True, "no": False}
@@ -42,8 +42,8 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
-        # BEGIN IMMEDIATE locks all files, so its order alone does not show that two transactions wait for
-        # each other.
+        # BEGIN IMMEDIATE locks all files, so the order of the files alone does not show that two transactions
+        # wait for each other.
         left_open=bool(traits.get("opened_by")),
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
@@ -56,7 +56,7 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
 
 
 def code_of(code: int, message: str) -> int:
-    """Return the SQLite result code; TRANSACTION_ERROR for SQLITE_ERROR at BEGIN, COMMIT or ROLLBACK."""
+    """Return `code`, but TRANSACTION_ERROR for SQLITE_ERROR with a message of BEGIN, COMMIT or ROLLBACK."""
     return TRANSACTION_ERROR if code == ERROR and code_in(message) == TRANSACTION_ERROR else code
 
 

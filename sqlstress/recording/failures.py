@@ -55,7 +55,7 @@ UNKNOWN_CALLER: Line = ("", 0)
 Step = tuple[str, bool, Caller | None]
 """Statement of a connection: SQL, whether a transaction was already open, and calling position.
 
-The position is None unless the statement began a transaction.
+The position is None if a transaction was already open.
 """
 TimedStep = tuple[str, bool, Caller | None, float, float]
 """Statement as (SQL, whether a transaction was open, calling position, start, end).
@@ -99,9 +99,9 @@ class FailureFacts(NamedTuple):
     held_since: str = ""
     """Statement and line that began the transaction of `holder`; empty if `holder` is empty."""
     reader: str = ""
-    """Open query and line of another connection of this process, for which COMMIT waited; or empty."""
+    """Query with unfetched rows on another connection of this process, for which COMMIT waited; or empty."""
     scan: str = ""
-    """Text on an earlier run of the statement that scanned a whole table slowly; or empty."""
+    """Table scan and duration of an earlier, slow run of the statement, such as "SCAN t, 20 ms"; or empty."""
     locking_mode: str = ""
     """Locking mode of the connection: "normal" or "exclusive"."""
     repeated: str = ""
@@ -109,7 +109,7 @@ class FailureFacts(NamedTuple):
     lock_order: str = ""
     """Files that the transaction locked, in order, then the awaited file, separated by commas.
 
-    Empty if the connection has a single file, or its transaction held no lock.
+    Empty if the connection has a single file, or the transaction waited for its first file.
     """
     opened_by: str = ""
     """Function whose call left the transaction open; empty if the current call began the transaction."""
@@ -131,7 +131,7 @@ class Occurrences:
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
         self.given_up = self.repeated = 0
-        """Numbers of calls that met the failure and returned: without and with a later commit."""
+        """Numbers of calls that returned after the failure, first those without a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -143,11 +143,11 @@ class Occurrences:
     def traits(self, kind: Kind) -> dict[str, str]:
         """Return the most frequent facts of the failures as text, by name.
 
-        With `waited_ms` and `longest_ms` (median and maximum duration), and the numbers of calls.
+        The result also has `waited_ms` and `longest_ms` (median and maximum duration), and numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # Any failure can have these facts. While two transactions wait for each other, most failures are of
-        # other transactions at their first statement, without these facts.
+        # A single failure with one of these facts is enough. While two transactions wait for each other, most
+        # failures are of other transactions at their first statement, without these facts.
         rare = {
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
@@ -171,11 +171,11 @@ class FailureCounter:
         self.window: Window | None = None
         """Measured time in which failures count; None counts all failures, as while connecting.
 
-        A statement that began before the end also counts: it may have waited for the timeout.
+        A later failure counts if its statement began in this time: it may have waited for the busy timeout.
         """
 
     def add(self, kind: Kind, message: str, waited_s: float, examine: Callable[[], FailureFacts]) -> None:
-        """Count a failure of a statement that took `waited_s` seconds, if it overlaps the measured time.
+        """Count a failed statement that took `waited_s` seconds, if it ran in the measured time.
 
         `examine`, called for the first failures of a kind, returns the facts.
         """
@@ -190,7 +190,7 @@ class FailureCounter:
             occurrences.examined[facts] = occurrences.examined.get(facts, 0) + 1
 
     def end_call(self, kind: Kind, *, is_repeated: bool) -> None:
-        """Count a call that met a failure of this kind and returned.
+        """Count a call that returned after a failure of this kind.
 
         `is_repeated` is whether the call committed after the failure.
         """
@@ -224,9 +224,9 @@ def overlaps(window: Window | None, waited_s: float) -> bool:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return observations of failed statements that sqlstress itself ran, as of a user's SQL script.
+    """Return observations of failed statements that sqlstress itself ran, such as those of an SQL script.
 
-    Facts follow from the SQL and the settings, so nothing is read from connections.
+    All facts follow from the SQL and the settings, so nothing is read from connections.
     """
     return [_refusal_record(refusal, settings) for refusal in refusals]
 
@@ -267,7 +267,7 @@ def short_sql(sql: str) -> str:
 
 
 def statement_kind(sql: str) -> str:
-    """Return the kind of a statement: begin, commit, read, write, journal_mode, checkpoint or ""."""
+    """Return a statement's kind: begin, commit, read, write, journal_mode, checkpoint; "" for others."""
     word, _ = words_of(sql)
     if word == "PRAGMA":
         return next((name for name in ("journal_mode", "checkpoint") if name in sql.lower()), "")
@@ -285,13 +285,13 @@ def is_write(sql: str) -> bool:
 
 
 def written_name(sql: str) -> tuple[str, ...]:
-    """Return the table that a statement writes, after its schema if given; empty if unknown."""
+    """Return (table,) or (schema, table) for the table that a statement writes; () if unknown."""
     found = _WRITTEN.search(sql)
     return tuple(name.strip("\"`[]'") for name in found.groups() if name) if found else ()
 
 
 def transaction_steps(steps: Sequence[_S]) -> list[_S]:
-    """Return the statements of a connection's last transaction, from its last statements `steps`."""
+    """Return the statements of the last transaction in `steps`, the last statements of a connection."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
 
@@ -320,10 +320,10 @@ def is_busy(rows: Any) -> bool:
 def transaction_of(
     steps: Iterable[Step | TimedStep], refused: Container[int] = ()
 ) -> tuple[str, str, Caller | None]:
-    """Return the state of a connection's last transaction, its first words, and who called for it.
+    """Return state, first words and calling position of the last transaction in `steps`.
 
-    The state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The last
-    item is a position in Python code. `refused` has the `id()` of each step that got no lock.
+    The state is "none", "read" or "written"; "" if unknown. The words are such as "BEGIN IMMEDIATE". The
+    position is that of the first statement. `refused` has the `id()` of each step that got no lock.
     """
     state, began, line = "", "", None
     words: tuple[str, ...]

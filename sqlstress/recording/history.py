@@ -1,7 +1,7 @@
 """History of a connection: its last statements, and the state of its transaction.
 
-The history shows what led to a failure. It also reports holds of the write lock longer than MIN_HOLD_S. A
-step is a statement that has run, with its position in the user's code, begin and end.
+The history shows what led to a failure, and reports holds of the write lock from MIN_HOLD_S on. A step is a
+statement that has run, with its position in the user's code, begin and end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Transaction(NamedTuple):
     """State and beginning of an open transaction."""
 
     state: str
-    """"written" if a statement wrote, "read" if one only read, else "none"; empty if unknown."""
+    """"written" if a statement wrote, "read" if statements only read, else "none"; empty if unknown."""
     began: str
     """Statement that began the transaction, such as "BEGIN IMMEDIATE"; empty if unknown."""
     at: str
@@ -88,7 +88,7 @@ class FactCollector(Protocol):
     """Whether the beginning of a transaction is recorded with the user's line, by `user_line`."""
 
     def user_line(self, frame: FrameType) -> Caller:
-        """Return the user's line that led to `frame`; UNKNOWN_CALLER if none did."""
+        """Return the user's line that led to `frame`; UNKNOWN_CALLER if there is none."""
 
     def line_text(self, at: Caller | None) -> str:
         """Return a position in code as text, such as "bank.py:27"; empty if unknown or not the user's."""
@@ -112,7 +112,7 @@ class FactCollector(Protocol):
         """Record a statement outside of a transaction that changed the schema."""
 
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
-        """Record that code at `at`, which did not begin `transaction`, has committed it in the given way."""
+        """Record that code at `at` has committed `transaction`, which other code began; `way` says how."""
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in `transaction`, which had changed rows."""
@@ -136,7 +136,7 @@ class History:
         self.opened_at: Caller | None = None
         """Line of the user's code that opened the connection; None if unknown."""
         self.opened_in_s = recorder.costs.begun_s
-        """Start time of the call that opened the connection; it identifies the call."""
+        """Start time of the call that opened the connection, as an identifier of the call."""
         self.steps: deque[TimedStep] = deque(maxlen=MAX_HISTORY)
         """Last statements that have ended, in order."""
         self.add = self.steps.append
@@ -147,7 +147,7 @@ class History:
         self._uses: OverlapWatch | None = None
         """Watch for overlapping transactions of threads; None until several threads use the connection."""
         self.opened_by = ""
-        """Name of the user's function that left the transaction open; empty if none is open."""
+        """Name of the user's function that left a transaction open; empty if no function did."""
         self.left_open = Transaction("", "", "")
         """State of the transaction when the call that left it open returned."""
         self.open_calls = 0
@@ -162,19 +162,19 @@ class History:
         """Statements that need no examination after success; empty while only PRAGMAs have run."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._was_long = False
-        """Whether a transaction was ever long. CPU time is only read after that, as each read is slow."""
+        """Whether a transaction took LONG_HOLD_S. Before that, CPU time is not read, as each read is slow."""
         self._began_s = self._began_cpu_s = 0.0
         """Start of the last statement outside of a transaction, by `perf_counter` and `thread_time`."""
         self._changed_rows = 0
-        """Number of rows changed by the connection when commits were last counted."""
+        """Number of rows that the connection had changed when commits were last counted."""
         self._failed: deque[tuple[int, TimedStep]] = deque(maxlen=MAX_HISTORY)
         """Last failed statements, each with its SQLite result code."""
         self.blocks: list[bool] = []
-        """Open blocks `with connection`, outermost first: whether a transaction was open before the block."""
+        """For each open block `with connection`, outermost first: whether a transaction was open before."""
         self._inner_end: tuple[Transaction, str, Caller] | None = None
         """Arguments of `add_split` for an inner block that has committed; None if there was no such block."""
         self._last_error = 0
-        """`id()` of the last exception; 0 before the first. The exception would keep all frames alive."""
+        """`id()` of the last exception; 0 before the first. A reference would keep its frames alive."""
 
     def begin(self, connection: Any, begun: float) -> Caller | None:
         """Handle the beginning of a statement. `begun` is a time of `perf_counter`.
@@ -199,9 +199,9 @@ class History:
         return self.recorder.user_line(frame) if self.recorder.looks_up else (frame.f_code, frame.f_lasti)
 
     def _note_thread(self, frame: FrameType, connection: Any) -> None:
-        """Handle a statement of another thread, or on a shared connection.
+        """Handle a statement of a new thread, or on a connection that several threads use.
 
-        `frame` is in the method that runs the statement, and has a variable `statement`.
+        `frame` is the frame of the method that runs the statement. Its variable `statement` has the SQL.
         """
         thread = get_ident()
         if thread != self.thread:
@@ -257,14 +257,14 @@ class History:
             self.add(step)
 
     def has_failed(self, error: Exception) -> bool:
-        """Return whether a statement of the connection raised `error`, as the last one that failed."""
+        """Return whether `error` is the last exception that a statement of the connection raised."""
         return self._last_error == id(error)
 
     def end_block(self, connection: Any, frame: FrameType, *, is_error: bool) -> None:
         """Handle the end of a block `with connection`; `is_error` is whether an exception ends the block.
 
-        An inner block commits what the outer block has begun. This is recorded if the outer block then writes
-        more, or fails and can no longer undo all its work.
+        An inner block commits the transaction that the outer block has begun. The commit is recorded if the
+        outer block then writes more, or fails: the outer block can no longer undo all its work.
         """
         began_before = self.blocks.pop() if self.blocks else False
         if self.is_shared:
@@ -277,9 +277,9 @@ class History:
             self._inner_end = None
 
     def note_close(self, connection: Any) -> None:
-        """Record that the connection is about to be closed, if that undoes changed rows.
+        """Record that the connection is about to be closed, if the close undoes changed rows.
 
-        A close after an error may be meant as the rollback, so it is left out.
+        A close after an error may be meant as the rollback, so such a close is left out.
         """
         if not is_in_transaction(connection) or sys.exc_info()[0] is not None:
             return
@@ -289,9 +289,9 @@ class History:
             self.recorder.add_closed(self.transaction())
 
     def note_rollback(self, connection: Any) -> None:
-        """Record a rollback by a library that closes a connection, if it undoes changed rows."""
+        """Record a rollback by a library that closes a connection, if the rollback undoes changed rows."""
         frame: FrameType | None = sys._getframe(2)
-        # If the user's code calls for the rollback, a function `rollback` of the library comes first.
+        # If the user's code requests the rollback, the loop first meets a function `rollback` of the library.
         for _ in range(MAX_DEPTH):
             if not frame or frame.f_code.co_name == "rollback":
                 return
@@ -303,7 +303,8 @@ class History:
     def note_idle_end(self, statement: str, frame: FrameType) -> None:
         """Record a commit or rollback without an open transaction, after writes in autocommit mode.
 
-        A commit needs two writes of the current call. `frame` is the frame of the caller.
+        The current call must have written before: once for a rollback, twice for a commit. `frame` is the
+        caller's frame.
         """
         if self.is_shared:  # Another thread may have ended the transaction.
             return
@@ -354,7 +355,7 @@ class History:
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement changed.
 
-        Call it after `executemany` in autocommit mode, which commits each row.
+        Call this method after `executemany` in autocommit mode, which commits each row.
         """
         connection: Any = self.connection()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
@@ -362,7 +363,7 @@ class History:
         self._changed_rows = changed_rows
 
     def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
-        """Record the last statement, a checkpoint, as failed if its result row reports it as busy."""
+        """Record the last statement, a checkpoint, as failed if its result row says busy."""
         from sqlstress.recording.checkpoint_answers import rows_ahead
 
         if is_busy(rows := rows_ahead(cursor)):
@@ -382,7 +383,7 @@ class History:
         return last != "commit" and words_of(self.steps[-1][0])[0] not in ("ROLLBACK", "RELEASE")
 
     def last_end(self) -> str:
-        """Return the end of the last transaction: "commit" or "rollback"; empty if unknown."""
+        """Return "commit" or "rollback", by which the last transaction ended; empty if unknown."""
         released = False
         for sql, *_ in reversed(self.steps):
             word, second = words_of(sql)
@@ -396,7 +397,7 @@ class History:
         return "commit" if released else ""
 
     def end_after(self, step: TimedStep) -> str:
-        """Return the end of the transaction of `step`: "commit" or "rollback"; empty if unknown.
+        """Return "commit" or "rollback", by which the transaction of `step` ended; empty if unknown.
 
         A rollback to a savepoint counts as "rollback".
         """
@@ -425,7 +426,7 @@ class History:
         return False
 
     def refused(self) -> set[int]:
-        """Return the `id()` of each of the last statements that failed, perhaps without a lock.
+        """Return the `id()` of each of the last statements that failed, perhaps because it got no lock.
 
         Statements that violated a constraint had the lock, so they are left out.
         """

@@ -92,7 +92,7 @@ class LostLocks:
     def _note_program(self, event: str, args: tuple[Any, ...]) -> None:
         """Record the start of a program in COPIERS or MOVERS that touches the database file.
 
-        Other programs may open the file with SQLite.
+        Other programs do not count, because they may open the file with SQLite.
         """
         with suppress(Exception):  # The arguments may have any type.
             command, folder = (args[0], None) if event == "os.system" else (args[1], args[2])
@@ -101,7 +101,7 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED or MOVED if a command copies, replaces or deletes the database file; else ""."""
+        """Return COPIED for an unsafe copy of the file, MOVED if the file is replaced or deleted; else ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         are_database = [self._is_database(folder / word.removeprefix("if=")) for word in arguments]
@@ -138,13 +138,13 @@ class LostLocks:
     def _note_libraries(self) -> None:
         """Record that two SQLite libraries have the database open, if they do.
 
-        Unless apsw includes SQLite ("amalgamation"), it may use the library of sqlite3.
+        If apsw does not include SQLite ("amalgamation"), it may use the same library as sqlite3.
         """
         if len(self._libraries()) > 1 and import_module("apsw").using_amalgamation:
             self._opened[LIBRARIES, ""] += 1
 
     def records(self) -> list[PlainObservation]:
-        """Return the causes and signs of lost locks. Call it before the connections are closed."""
+        """Return the causes and signs of lost locks. Call this method before the connections are closed."""
         records: list[PlainObservation] = [
             (LOST_LOCKS, kind, count, "", {"file": self._file.name, "at": at, "program": program})
             for (kind, at, program), count in self._touched.items()
@@ -174,7 +174,7 @@ class LostLocks:
 
 
 def commands_in(command: Any) -> list[list[str]]:
-    """Return the words of each command in a program's arguments, or in a shell's command line."""
+    """Return the words of each command in `command`: a shell's command line, or a program with arguments."""
     if isinstance(command, str | bytes | os.PathLike):
         parts = re.split(r"&&|\|\||[;|&\n]", os.fsdecode(command))
         return [words for part in parts if (words := shlex.split(part))]

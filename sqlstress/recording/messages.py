@@ -30,9 +30,9 @@ _ERROR_LINES = tuple(
 
 
 def error_line(text: str) -> str:
-    """Return the line with the error in a program's output, else its first line; "" for no output.
+    """Return the line with the error in a program's output; if no line matches, its first line.
 
-    The formats of many languages are known.
+    The patterns cover the formats of many programming languages. The result is "" for no output.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     tracebacks = [place for place, line in enumerate(lines) if _TRACEBACK in line]

@@ -41,9 +41,9 @@ class _Use(NamedTuple):
     sql: str
 
     def line(self, depth: int) -> str:
-        """Return the current line of a running function, such as "bank.py:27"; empty if none runs.
+        """Return the current line of a user's running function, such as "bank.py:27"; empty if there is none.
 
-        `depth` 0 means the innermost function, 1 its caller, and a larger number at most the outermost.
+        `depth` 0 means the innermost function, and 1 its caller. If it is too large, it means the outermost.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -129,7 +129,7 @@ class OverlapWatch:
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
         """Return whether a statement may begin a transaction or belong to an overlap.
 
-        If not, no search for running functions is needed, which takes twice as long as a short query.
+        If not, the search for running functions is saved, which takes twice as long as a short query.
         """
         if self._open:
             return True
@@ -139,7 +139,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether a statement interrupts the call that began the transaction in another thread."""
+        """Return whether another thread began the transaction and is still in the same call, not waiting."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False

@@ -23,7 +23,7 @@ _WAITING = tuple(
 )
 """Modules of the standard library whose functions wait for other threads.
 
-A thread that waits for a database lock is in none of them, so it counts as running.
+A thread that waits for a database lock is in no function of these modules, so it counts as running.
 """
 STARTING_FUNCTIONS = {"start", "submit"}
 """Functions of _WAITING that start work in another thread and do not wait."""
@@ -32,9 +32,9 @@ OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 def other_threads_running(threads: Container[int] | None = None) -> bool:
-    """Return whether another thread runs: it neither sleeps nor waits for other threads.
+    """Return whether another thread runs, so that it neither sleeps nor waits for other threads.
 
-    `threads` limits the search to these ids. Threads of sqlstress do not count.
+    If `threads` is given, only threads with these ids count. Threads of sqlstress do not count.
     """
     return any(
         not (waits_for_threads(frame) or _sleeps(frame))
@@ -93,8 +93,8 @@ def _is_ours(frame: FrameType) -> bool:
 def on_thread_start(notify: Callable[[bool], None]) -> None:
     """Call `notify` before each start of a thread, and before an executor gets a task.
 
-    Its argument is whether two threads may run at the same time. Methods of the standard library are
-    replaced, because Python 3.11 has no audit event for this.
+    The argument of `notify` is whether two threads may run at the same time. Methods of the standard library
+    are replaced, because Python 3.11 has no audit event for thread starts.
     """
     _patch_thread_start(notify)
     _patch_executors(notify)
@@ -135,7 +135,7 @@ def _patch_submit(notify: Callable[[bool], None], kind: Any) -> None:
 
 
 WRAPPER_CODES: set[CodeType] = set()
-"""Code of our wrappers of methods that start threads; searches of a call stack skip it."""
+"""Code of our wrappers around methods that start threads. Searches of a call stack skip such code."""
 
 
 def _is_waiting_code(frame: FrameType) -> bool:
@@ -152,7 +152,7 @@ def waits_for_threads(frame: FrameType | None) -> bool:
 
 
 def waiting_functions(frame: FrameType | None) -> list[str]:
-    """Return the names of the functions in which a thread waits for others, innermost first.
+    """Return the names of the functions in which a thread waits for other threads, innermost first.
 
     `frame` is the thread's innermost frame. STARTING_FUNCTIONS, which do not wait, are included.
     """
