@@ -2,7 +2,7 @@
 
 Each of these experiments is a package with four modules:
 
-- spec: the case's `data: Data` (the database and the user's checks) and the operations of the worker
+- spec: the case's field `data` (the database and the user's checks), and the operations of the worker
   processes
 - work: a subclass of `parent.UserWork`, which runs in the parent process. It creates the database and runs
   the user's checks before, during and after the load
@@ -14,7 +14,7 @@ such as a statement that SQLite refused, with a topic and further properties (tr
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"
-"""Names of the results of the user's checks during and after the load, in a trial's verdict."""
+"""Names in a trial's verdict: UNDER for the user's checks during the load, AFTER for those after it."""
 SUSPICION = "suspicion"
 """Report topic: two statements of a transaction that look like a race."""
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
@@ -26,4 +26,4 @@ UNKNOWN: processes that ended, or could not be inspected.
 NOT_REHEARSED = "not rehearsed"
 """Report topic: reasons why a transaction could not be called and traced on a copy after the load."""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
-"""Report topics of the rehearsal, which traces the transactions again on a copy after the load."""
+"""Report topics of the rehearsal, which calls the transactions after the load and traces their SQL."""

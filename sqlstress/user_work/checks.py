@@ -1,8 +1,8 @@
 """Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
-All checks run in a process of their own: before, during and after the load. A round runs each check once.
-Checks with `at_end`, which get notes or the path of the database, run only after all worker processes have
-ended.
+The checks run in a process of their own. Final checks (`at_end`) get the user's notes or the path of the
+database, and run only after all worker processes have ended. The other checks run before, during and after
+the load. A round runs each of these once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 EXAMPLES = 3
 MAX_ROWS = 10_000
-"""Maximum number of rows that are counted for a failed check."""
+"""Maximum number of rows that are read from the query of a check."""
 _MAX_TEXT_CHARS = 160
 
 
@@ -64,9 +64,9 @@ class Checks:
         }
 
     def broken(self, reader: Reader) -> Iterator[CheckFailure]:
-        """Run the checks for use during the load, and yield those that fail. Raises CheckNotRun.
+        """Run all but the final checks, and yield those that fail. Raises CheckNotRun.
 
-        They run in one read transaction, so that all see the same data.
+        The checks run in one read transaction, so that all see the same data.
         """
         self._reader = reader
         self._reader.begin()
@@ -76,10 +76,10 @@ class Checks:
             self._reader.end()
 
     def broken_at_end(self, reader: Reader, given: Mapping[str, Any]) -> Iterator[CheckFailure]:
-        """Run the checks for use after the load, and yield those that fail. Raises CheckNotRun.
+        """Run the final checks, and yield those that fail. Raises CheckNotRun.
 
-        There is no read transaction, because checks may change the data. `given` has their arguments, by
-        name.
+        Final checks run outside of a read transaction, because they may change the data. `given` has their
+        arguments "notes" and "database".
         """
         self._reader = reader
         yield from self._run((invariant for invariant in self._invariants if invariant.at_end), given)
@@ -118,7 +118,7 @@ class Checks:
                 raise _not_run(invariant, "uses its parameter as a connection. " + _QUERY_USE) from error
             text = error_message(error) if isinstance(error, AssertionError) else plainly(error)
             return CheckFailure(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
-        # The timer interrupts only SQL. Time spent in Python can only be reported afterwards.
+        # The timer interrupts only SQL. So a function that spends its time in Python is reported afterwards.
         if time.monotonic() - started > self._timeout_s:
             raise self._too_slow(invariant)
         if result is None or isinstance(result, bool):
@@ -138,7 +138,8 @@ class Checks:
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
         """Interrupt the check in the `with` block after the time limit. Raises CheckNotRun.
 
-        Other errors become CheckNotRun, too, except that of a locked database: a later round may succeed.
+        Any other error becomes CheckNotRun, too. Only the error of a locked database is raised unchanged,
+        because a later round may succeed.
         """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
@@ -164,7 +165,7 @@ def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
 
 
 NOTES, DATABASE = "notes", "database"
-"""Names of parameters. A check with such a parameter runs only after all worker processes have ended."""
+"""Names of the parameters that make a check final."""
 _QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows'
 
 
@@ -200,7 +201,7 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
 
 
 def _unknown_parameters(function: Callable[..., Any]) -> str:
-    """Return an error text if a function requires more parameters than a check may have; else ""."""
+    """Return an error text if a function cannot be called with a check's arguments; else ""."""
     names = end_parameters(function)
     try:
         signature(function).bind(*(["query"] if _takes_query(function) else []), **dict.fromkeys(names))
@@ -222,17 +223,17 @@ def _row_text(row: Row) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[: _MAX_TEXT_CHARS - 2]}.."
 
 
-# Functions of the process that imports the user's file, and runs rounds: a round runs each check once.
+# Functions that run in the process of the checks.
 
 
 MAX_FAILED_OPENS = 5
-"""Number of consecutive failures to connect after which the checks stop with an error.
+"""Number of consecutive rounds that fail to connect, after which the checks stop with an error.
 
-A single failure is no fault: the last connection of the load locks the file exclusively while it closes.
+A single failure is normal: the last connection of the load locks the file exclusively while it closes.
 """
 
 _checkers: list[Checker] = []
-"""Runner of the user's checks in this process, as the only item; empty before `load`."""
+"""Runner of the user's checks in this process: a list of one item; empty before `load`."""
 
 
 def load(case: Case, where: Path) -> None:
@@ -247,26 +248,26 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Call `look` with this process's runner of checks and return the result. Raises CheckNotRun."""
+    """Return the result of `look`, called with this process's runner of checks. Raises CheckNotRun."""
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
 
 
 class CheckRound(NamedTuple):
-    """Result of running each check once during the load."""
+    """Result of a round of checks during the load."""
 
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Failed checks; None without a result: no connection, or a locked database."""
+    """Failed checks; None if the round has no result, because it could not connect or met a lock."""
 
 
 class Checker:
     """Runner of the user's checks on a trial's data.
 
-    Each round opens and closes a connection. If a connection stayed open, no connection of the load could
-    ever remove the WAL, and this part of SQLite would not be tested.
+    Each round opens and closes a connection. The last connection to close removes the WAL. If a connection of
+    the checks stayed open, no worker would ever do this, and this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -276,12 +277,12 @@ class Checker:
         self._unopened = 0
 
     def broken(self) -> list[CheckFailure]:
-        """Run the checks for use during the load, and return those that fail."""
+        """Run all but the final checks, and return those that fail."""
         with self._place.reading(lambda: None) as reader:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Run all checks and return those that fail. Call it after all worker processes have ended."""
+        """Run all checks and return those that fail. Call this after all worker processes have ended."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
@@ -289,7 +290,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run each check once, not before the workers' start at `starts_ns` (by `perf_counter_ns`)."""
+        """Run a round of checks. First wait for the workers' start at `starts_ns` (`perf_counter_ns`)."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:

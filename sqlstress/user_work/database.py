@@ -39,7 +39,8 @@ _TRIES = 3
 def copy(name: str, to: Path) -> None:
     """Copy a consistent state of the database `name` to the file `to`.
 
-    Raises UsageError if `name` is no database, or EnvironmentFailure if the copy fails now.
+    Raises UsageError if `name` is no sound database. Raises EnvironmentFailure if the copy fails for another
+    reason, for example because a program keeps the database locked.
     """
     original = Path(name).resolve()  # The WAL is next to the file itself, not next to a symbolic link to it.
     wal, index = (original.with_name(original.name + suffix) for suffix in ("-wal", "-shm"))
@@ -61,7 +62,8 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # A WAL database that no program used was read without locks. So check that no program opened it.
+            # A WAL database that no program used was copied without locks. So the copy counts only if no
+            # program has opened the database since.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -94,7 +96,7 @@ def _versions(*paths: Path) -> list[tuple[int, int] | None]:
 def uri(path: PurePath) -> str:
     """Return a path as an SQLite URI without parameters.
 
-    Path.as_uri makes the server of a Windows path the host of the URI, which SQLite refuses.
+    For a Windows network path, Path.as_uri returns a URI with a host, which SQLite refuses.
     """
     return f"file:{quote(os.fsencode(path), safe='')}"
 
@@ -103,7 +105,7 @@ def uri(path: PurePath) -> str:
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection in a read transaction.
 
-    `alone`: no other program uses the database, so the connection takes no locks.
+    `alone` means that no other program uses the database, so that the connection takes no locks.
     """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
@@ -115,7 +117,7 @@ def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
 
 
 def _unreadable(original: Path) -> Path | None:
-    """Return the first file of a database that this user may not read; None if there is none."""
+    """Return the first of a database's files that this user may not read; None if all can be read."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
         # Opening is the only reliable test. Closing drops no locks, because this process holds no locks.
@@ -153,14 +155,14 @@ def _copy_error(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFail
 
 
 def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None:
-    """Create the database of a trial as `data` describes it; remove an earlier database.
+    """Remove an earlier database of the trial, and create the database that `data` describes.
 
-    `ours` are statements of sqlstress after the user's setup. Raises UsageError, with the position, if the
-    setup fails, and EnvironmentFailure if the setup file changed during the measurement.
+    `ours` are SQL statements of sqlstress, which run after the user's setup. Raises UsageError, with the
+    position, if the setup fails, and EnvironmentFailure if the setup file changed during the measurement.
     """
     place.discard()
     if data.database:
-        # `place` is a SQLite file here, because targets without a file refuse --database.
+        # `place` is a SqlitePlace here, because targets without a file refuse --database.
         call_in_subprocess(pulse, copy, data.database, cast("SqlitePlace", place).paths[0])
     with place.making(pulse) as maker:
         if data.setup:

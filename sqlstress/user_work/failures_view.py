@@ -1,7 +1,8 @@
-"""Report on failed statements of the user's code: table, and causes with cures of the most frequent.
+"""Report on failed statements of the user's code: a table, and the causes and cures of the most frequent.
 
-A sighting is an observation in the report, such as a failed statement. Named rules of `analysis.causes`
-conclude causes from the facts of failures.
+A sighting is an observation in the report, such as a failed statement. A failure is a statement that failed
+with a result code. Named rules in `analysis.causes` conclude the cause from the failure's facts. A group has
+the runs that share a table.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ from sqlstress.user_work import AFTER, SUSPICION, UNDER
 MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Names of causes, each with the name of another cause that has the same cure."""
+"""Causes by name. Each key has the same cure as its value, so that they share a finding."""
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries that serve to find the next number."""
 _MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
@@ -68,10 +69,10 @@ MAX_CAUSES = 3
 """Maximum number of findings of each kind, such as causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
-"""Minimums for a finding on long holds of the write lock.
+"""Minimums for a finding on a transaction that holds the write lock for long.
 
-They are the number of holds, the share of the process's time, and the share of the longest hold outside of
-SQLite.
+They are the number of such holds, their share of the process's time, and the share of the longest hold that
+the process spent outside of SQLite.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
@@ -84,7 +85,7 @@ _BEGIN_IMMEDIATE = {
     "peewee": ' In Peewee: db.atomic("IMMEDIATE").',
     "sqlalchemy": ' In SQLAlchemy: isolation_level=None, and an event "begin" with BEGIN IMMEDIATE.',
 }
-"""Sentences on the way to use BEGIN IMMEDIATE, by library."""
+"""Sentences that say how to use BEGIN IMMEDIATE, by library."""
 
 
 class Failure(NamedTuple):
@@ -97,34 +98,37 @@ class Failure(NamedTuple):
     facts: Facts
     times: int
     waited_ms: float
-    """Median duration of the failed calls in ms, in the worker with the most failures."""
+    """Median time until the statement failed, in ms, in the worker with the most failures."""
     longest_ms: float
-    """Maximum duration of a failed call in ms, in all workers."""
+    """Maximum time until the statement failed, in ms, in all workers."""
     given_up: int
     repeated: int
-    """Numbers of calls that met the failure and returned, without and with a later commit."""
+    """Number of calls in which the statement failed, and that committed later and returned.
+
+    `given_up` counts the calls in which the statement failed, and that returned without a later commit.
+    """
     timeout_ms: int | None
     held_since: str
     """Statement that began the transaction with the write lock; empty if unknown.
 
-    Known if an idle connection of the failing process held the lock.
+    It is known only if another connection of the same process held the lock and was idle.
     """
     reader: str = ""
-    """Open query of the process, for which COMMIT waited; empty if no query was open."""
+    """Open query of the same process for which COMMIT waited; empty if no query was open."""
     scan: str = ""
-    """Text on a slow run of the statement that scans a whole table; empty if no run was slow."""
+    """Text on an earlier run of the statement that scanned a whole table slowly; empty without one."""
     lock_order: tuple[str, ...] = ()
-    """Files in the order in which the transaction locked them, then the file that it waited for."""
+    """Files that the transaction locked, in order. The last file is the one that it waited for."""
     earlier_query: str = ""
     """Query of the call that read the table before the write's transaction, with its line; or empty."""
     library: str = ""
-    """Library that ran the statement for the user's code, such as "django"; or empty."""
+    """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
     opposite: str = ""
-    """Line of another failure, whose transaction locked two of the files in reverse order; or empty."""
+    """Line of a failure whose transaction locked two of the files in reverse order; empty if none did."""
 
 
 def failures_of(group: Group) -> list[Failure]:
-    """Return the failed statements of a group of cases, merged by kind, the most frequent first."""
+    """Return the group's failures, merged by statement, line and result code, most frequent first."""
     merged: dict[tuple[object, ...], list[Failure]] = {}
     for sighting in sightings(group, FAILED_STATEMENT):
         failure = failure_of(sighting)
@@ -134,9 +138,9 @@ def failures_of(group: Group) -> list[Failure]:
 
 
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
-    """Return the failures with `facts.shared_cache` set, if a result code shows a shared cache.
+    """Return the failures; if a result code shows a shared cache, with `facts.shared_cache` set in all.
 
-    Python and apsw can share the cache of all connections, without a sign in their names.
+    Python and apsw can make all connections share a cache. The databases' names do not show this.
     """
     if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
         return failures
@@ -144,7 +148,7 @@ def with_shared_cache(failures: list[Failure]) -> list[Failure]:
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return a failure with `opposite` set if another transaction locked the files in reverse order."""
+    """Return the failure, with `opposite` set if one of `others` locked two files in reverse order."""
     pairs = {*combinations(failure.lock_order, 2)}
     for other in others:
         if pairs & {*combinations(reversed(other.lock_order), 2)}:
@@ -154,7 +158,7 @@ def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
 
 
 def failure_of(sighting: Sighting) -> Failure:
-    """Return the failures of a statement from a worker's observation in the report."""
+    """Return a worker's observation of a failed statement (FAILED_STATEMENT) as a Failure."""
     traits = sighting.traits
     waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
     timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
@@ -184,7 +188,7 @@ def failure_of(sighting: Sighting) -> Failure:
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of one kind's failures, with the facts of the worker with the most failures."""
+    """Return the sum of a statement's failures, with the facts of the worker with the most failures."""
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
@@ -205,7 +209,7 @@ def _merged(failures: Sequence[Failure]) -> Failure:
 def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
     """Yield the table of failed statements; nothing without failures.
 
-    `with_warmup` is whether failures in the warm-up count, too.
+    `with_warmup` is whether the counts include failures in the warm-up.
     """
     failures = failures_of(group)
     if not failures:
@@ -295,9 +299,10 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
-    """Return the number of calls that gave up after SQLITE_BUSY, and whether all repeated their work.
+    """Return two facts: the number of calls that gave up, and whether calls repeated their work instead.
 
-    `raised` has the errors with which calls ended.
+    The second is true if calls committed after a failure of each statement, and no call gave up or raised the
+    error. `raised` has the errors that ended calls.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
@@ -307,27 +312,27 @@ def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[s
 
 
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
-    """Return whether the user's code caught every violation of a constraint.
+    """Return whether the failure is a violated constraint, and the user's code always caught the error.
 
-    `raised` has the errors with which calls ended.
+    `raised` has the errors that ended calls.
     """
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
 def _statement_key(failure: Failure) -> tuple[str, str, int]:
-    """Return the SQL, the line and the primary result code of a failure."""
+    """Return the failure's SQL, line and primary result code."""
     return failure.sql, failure.at, failure.code & 0xFF
 
 
 def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the sort key of a cause: certain causes first, then by descending number of failures."""
+    """Return the sort key of a cause: certain causes first; among these, causes of more failures first."""
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
 def _holder(group: Group, causes: Container[str | int]) -> str:
-    """Return a sentence on the transaction that held the write lock; empty if unknown.
+    """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
     `causes` has the names of the causes of all failures.
     """
@@ -346,9 +351,10 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
 
 
 def _slow_rows(group: Group, kind: str, min_s: float) -> str:
-    """Return a statement and the time for which its call worked after it, of `min_s` or more, as text.
+    """Return text on the statement after which its call worked for longest, before the next statement.
 
-    `kind` is "read" for queries, "write" for statements with RETURNING. Empty if there is no such statement.
+    Only times of `min_s` seconds or more count; empty if there is none. `kind` is "read" for queries, "write"
+    for statements with RETURNING.
     """
     slow = [
         (seconds, sighting)
@@ -363,10 +369,10 @@ def _slow_rows(group: Group, kind: str, min_s: float) -> str:
 
 
 def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reader: str) -> str | None:
-    """Return a text on cause and cure of a failure, with details; None if the cause is unknown.
+    """Return the cause and cure of a failure as text; None if the cause is unknown.
 
-    `holder` is a sentence on the transaction with the write lock, and `slow_reader` a query of another
-    process for which COMMIT may have waited; both may be empty.
+    `holder` is a sentence on the transaction with the write lock. `slow_reader` is a query of another process
+    for which COMMIT may have waited. Both may be empty.
     """
     if not diagnosis.cause:
         return None
@@ -396,7 +402,7 @@ def _duplicate_key(query: str) -> str:
 
 
 def _details(failure: Failure, cause: str) -> str:
-    """Return a sentence with the transaction or statement behind a cause; empty if unknown."""
+    """Return a sentence that names the transaction or query behind `cause`; empty if it is unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
     if cause == LOCK_ORDER and failure.opposite:
@@ -410,7 +416,10 @@ def _details(failure: Failure, cause: str) -> str:
 
 
 def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
-    """Return the key of the finding that explains a failure; equal for causes with the same cure."""
+    """Return the key by which failures share a finding: the cause's name, or the code if unknown.
+
+    Causes with the same cure have the same key.
+    """
     if not diagnosis.cause:
         return failure.code
     return _SAME_CURE.get(diagnosis.cause.name, diagnosis.cause.name)
@@ -426,22 +435,22 @@ def refused_upgrades(group: Group) -> set[str]:
 
 
 def explained_errors(group: Group) -> set[str]:
-    """Return the SQLite errors of a group, such as "SQLITE_BUSY", whose cause is known."""
+    """Return the names of the group's SQLite errors whose cause is known, such as "SQLITE_BUSY"."""
     return _consequences(group) | {
         name(failure.code) for failure in failures_of(group) if diagnose(failure.code, failure.facts).cause
     }
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the SQLite errors that follow from unclosed connections, a moved database or lost locks."""
+    """Return the names of errors caused by unclosed connections, a moved database or lost locks."""
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
     return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))
 
 
 def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the SQLite errors that follow from a moved database (MOVED) or from lost locks (CLOSED).
+    """Return the names of errors that follow from a moved database (MOVED) or from lost locks (CLOSED).
 
-    Empty if the report has no such observation.
+    `kind` is MOVED or CLOSED. Empty if the group has no observation of this kind.
     """
     if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
         return []
@@ -450,7 +459,7 @@ def errors_after(group: Group, kind: str) -> list[str]:
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield findings on causes and signs that a process lost SQLite's locks on an open database."""
+    """Yield findings on lost locks: a process lost its locks on a database that it had open."""
     kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
@@ -486,7 +495,7 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL that grew in a group's trials; nothing if none grew.
+    """Yield a finding on the largest WAL of the trials whose WAL grew too much; nothing if none did.
 
     `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
@@ -513,7 +522,7 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
 
 
 def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open; without such queries, on the growth of the WAL.
+    """Yield findings on queries that stayed open. Without such queries, yield one on a grown WAL.
 
     `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
@@ -536,9 +545,10 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on slow writes, and on write locks that were held mostly outside of SQLite.
+    """Yield findings on transactions that held the write lock for long, with the reason.
 
-    A single hold may be an accident of a busy machine, so it is left out.
+    The reason is a slow write, or work outside of SQLite. A single long hold may be an accident of a busy
+    machine, so it is left out.
     """
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}
@@ -575,7 +585,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
 
 
 def unclosed_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line whose connections stay open."""
+    """Yield a finding for each line of code that opens connections which are never closed."""
     most: dict[str, int] = {}
     for sighting in sightings(group, UNCLOSED):
         most[sighting.what] = max(most.get(sighting.what, 0), int(sighting.traits["open"]))
@@ -584,7 +594,7 @@ def unclosed_findings(group: Group) -> Iterator[Finding]:
 
 
 def memory_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each in-memory database, which only its process can see."""
+    """Yield a finding for each database in memory, which other processes cannot see."""
     kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
     for name_given, at in [*kinds][:MAX_CAUSES]:
         yield Finding(
@@ -596,7 +606,7 @@ def memory_findings(group: Group) -> Iterator[Finding]:
 
 
 def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line at which a script or an inner block committed an open transaction."""
+    """Yield a finding for each line that commits the outer transaction by a script or an inner block."""
     kinds: dict[str, list[Sighting]] = {}
     for sighting in sightings(group, SPLIT):
         kinds.setdefault(sighting.what, []).append(sighting)
@@ -631,7 +641,7 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
     for sighting in sightings(group, OVERLAP):
         kind = tuple(sighting.traits.items())
         counts[kind] = counts.get(kind, 0) + sighting.count
-    # An overlap that a ROLLBACK ended is shown rather than a more frequent overlap, because it lost data.
+    # Prefer an overlap that ended with ROLLBACK, because it lost data, to a more frequent overlap.
     kinds = [(dict(kind), count) for kind, count in counts.items()]
     kinds.sort(key=lambda pair: (pair[0]["end"] != "ROLLBACK", -pair[1]))
     for traits, _ in kinds[:1]:
@@ -653,7 +663,8 @@ def user_checks(group: Group) -> Iterator[Check]:
 def repeat_findings(group: Group) -> Iterator[Finding]:
     """Yield findings on calls that kept or repeated earlier work after SQLite had refused a write.
 
-    Nothing if no check of the user failed, or if another cause of the failure is known.
+    Such calls may be why a check of the user failed. So yield nothing if all checks passed, or if another
+    cause is known.
     """
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
@@ -679,7 +690,7 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
 
 
 def no_effect_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on PRAGMAs in a transaction, and on commits and rollbacks without a transaction."""
+    """Yield findings on PRAGMAs without effect in a transaction, and on COMMIT or ROLLBACK outside of one."""
     kinds: dict[tuple[str, str], list[Sighting]] = {}
     for sighting in sightings(group, NO_EFFECT):
         kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
@@ -701,7 +712,7 @@ def no_effect_findings(group: Group) -> Iterator[Finding]:
 
 
 def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each function that left a transaction open, or closed its connection in one."""
+    """Yield a finding for each function that ended, or closed the connection, before it committed."""
     kinds: dict[tuple[str, bool], list[Sighting]] = {}
     for sighting in sightings(group, LEFT_OPEN):
         kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)

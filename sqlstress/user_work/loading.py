@@ -57,9 +57,9 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the files of imported modules that are not in `before`, by module name.
+    """Return the files of modules imported since, by module name. `before` has the earlier modules.
 
-    Without the standard library, sqlstress, and submodules of packages in the result.
+    The standard library, sqlstress, and submodules of packages in the result are left out.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -104,15 +104,15 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
-    """Return `before` with environment variables by which the user's programs find the database."""
+    """Return the environment `before`, with variables added that tell programs where the database is."""
     variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
 
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a `pulse` that also raises `overdue` after `seconds`.
+    """Return a function that calls `pulse`, and raises `overdue` once `seconds` have passed.
 
-    A pulse is called often during a wait, and raises to end the wait.
+    A pulse is a function that is called often during a wait, and ends the wait by an exception.
     """
     deadline = time.monotonic() + seconds
 
@@ -171,7 +171,7 @@ def setup(function: F) -> F:
 def connect(function: F) -> F:
     """Mark the function that each process calls once, with the path of the database.
 
-    Each call of a transaction gets the result.
+    Its result is the argument of each call of a transaction.
     """
     return _mark(function, FunctionRole(CONNECT))
 
@@ -202,7 +202,7 @@ def check(function: F) -> F:
 
 
 def finish(function: F) -> F:
-    """Mark the function that each process calls at its end, with the result of its `connect` function."""
+    """Mark the function that each process calls at its end. Its argument is the result of `connect`."""
     return _mark(function, FunctionRole(FINISH))
 
 

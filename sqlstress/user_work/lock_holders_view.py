@@ -38,13 +38,13 @@ _UNKNOWN_LABEL = "(ended, or not visible here)"
 
 @dataclass(frozen=True, slots=True)
 class HolderRow(case_table.Row):
-    """Row for a program that held the write lock in a case."""
+    """Row of the table: a program that held the write lock in a case."""
 
     holder: Holder
     share: float
     """Share of the case's samples in which the program held the lock, from 0 to 1."""
     rate: int
-    """Samples per second."""
+    """Number of samples per second."""
 
 
 def lock_holder_blocks(group: Group, ours: str) -> Iterator[Block]:
@@ -121,7 +121,7 @@ def _merge(first: Holder, second: Holder) -> Holder:
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield findings on the lock watch: an early end, samples without any holder, the longest hold.
+    """Yield findings: the lock watch ended early, it never saw the lock held, and the longest hold.
 
     `ours` is the label of the processes that sqlstress started.
     """

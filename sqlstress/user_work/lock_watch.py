@@ -1,7 +1,7 @@
 """Lock watch: a process that samples which processes hold the write lock of a trial's database.
 
-It asks the operating system, without a lock or a connection. So it sees programs in any language, and does
-not slow them down.
+The process asks the operating system, without a lock or a connection. So it sees programs in any language,
+and does not slow them down. A hold is the time in which one process has the lock without a break.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from sqlstress.targets.place import SqlPlace
 
 RATE = 200
-"""Samples per second; they take about 3% of a processor."""
+"""Samples of the lock's holder per second. They take about 3% of a processor."""
 MOST, LONGEST = 20, 300
 """Maximum number of programs listed separately; maximum length of a command line, in characters."""
 _TICK_S = 0.02
 
 
 class LockWatch:
-    """Sampler of the write lock's holder during a trial. It writes its counts into shared memory."""
+    """Sampler of the write lock's holder during a trial. It writes the result into shared memory."""
 
     def __init__(self, case: Case, place: SqlPlace, shared: tuple[Any, ...]) -> None:
         self._slot, self._path = SharedSlot(shared[0]), Path(place.directions().address)
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples in the measured time `window`, until the workers end. Return an empty list."""
+        """Take samples in the measured time `window`, until `ended` is true. Return no time series."""
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -60,10 +60,7 @@ class LockWatch:
 
 
 class Holders:
-    """Holds of the write lock by program, from samples in order of time.
-
-    A hold is the time in which one process has the lock without a break.
-    """
+    """Counter of the samples and holds of the write lock, by program."""
 
     def __init__(self, find: Callable[[int], Sequence[str]]) -> None:
         """`find` returns the command line of a process id; empty if unknown."""
@@ -72,18 +69,18 @@ class Holders:
         self._all_runs = HoldTracker()
         self._programs: dict[tuple[str, ...], Program] = {}
         self._pid: int | None = None
-        """Id of the process with the lock at the last sample; None if the lock was free."""
+        """Id of the process that had the lock in the last sample; None if the lock was free."""
         self._program = Program([])
 
     def add(self, sample: TimedSample) -> None:
-        """Add a sample. The current hold continues if the same process still has the lock, else it ends."""
+        """Add a sample. The current hold ends unless the same process still has the lock."""
         pid = next((lock.pid for lock in sample.look.locks if lock.name == WRITE), None)
         self._samples += 1
         self._longest_gap_s = max(self._longest_gap_s, sample.asked_s - self._before_s)
         if pid != self._pid:
             self._program.runs.free(sample)
             if pid is not None:
-                # The system reuses process numbers, so each new hold looks up its program again.
+                # Look up the program for each new hold, because the system reuses process ids.
                 self._program = self._find_program(pid)
             self._pid = pid
         if pid is None:
@@ -100,13 +97,13 @@ class Holders:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
-        # If a word differs between processes of the program, its paths and numbers are replaced.
+        # Words that differ between processes of the program are shown without paths and numbers.
         both = zip(program.words, words, strict=True)
         program.words = [word if word == new_word else group_key(word) for word, new_word in both]
         return program
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the fields of `report.results.WriteLock`, by name."""
+        """Return the result as fields of `report.results.WriteLock`, by name."""
         programs = sorted(self._programs.values(), key=lambda program: -program.runs.samples)
         return {
             "samples": self._samples,
@@ -127,7 +124,7 @@ class Program:
 
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
-    """Return a function from process id to command line: OURS for sqlstress itself, empty if unknown."""
+    """Return a function from a process id to its command line: OURS for our processes, empty if unknown."""
     # Imported here, because the process that forks the workers imports this module, but needs no psutil.
     import psutil
 
@@ -145,7 +142,7 @@ def command_line_finder() -> Callable[[int], Sequence[str]]:
 
 
 def shorten(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line without folders. Words with a space are not changed."""
+    """Return a command line without folders: "python" for "/usr/bin/python". Keep words with a space."""
     return [word if " " in word else word.rpartition("/")[2] or word for word in words]
 
 
@@ -157,23 +154,23 @@ _MAX_BYTES = 8 * (_WORDS - 1)
 
 
 def slot_memory() -> Any:
-    """Return new shared memory for a `SharedSlot`, without a message."""
+    """Return new shared memory for a `SharedSlot` that has no message yet."""
     return shared_array("q", _WORDS)
 
 
 class SharedSlot:
-    """Message in shared memory, which a single process writes."""
+    """Message in shared memory. Only one process may write it."""
 
     def __init__(self, words: Any) -> None:
         self._length = memoryview(words).cast("B").cast("q")[:1]
         self._bytes = memoryview(words).cast("B")[8:]
 
     def write(self, content: Any) -> None:
-        """Replace the message by any object that pickle supports. Ignore a message that does not fit."""
+        """Replace the message by any object that pickle supports. Ignore an object that is too large."""
         data = pickle.dumps(content)
         if len(data) > _MAX_BYTES:
             return
-        # The length is set last: if the writer dies before, the slot has no message, not a part of a message.
+        # Set the length last: if the writer dies before, there is no message rather than a part of one.
         self._length[0] = 0
         self._bytes[: len(data)] = data
         self._length[0] = len(data)

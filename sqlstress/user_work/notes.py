@@ -30,7 +30,7 @@ class Notes(list[list[Any]]):
     """Notes of a trial, one list per process: first the setup, then the workers."""
 
     def of(self, kind: Any) -> list[Any]:
-        """Return the values of all notes taken by `note(kind, value)`; None for each `note(kind)`."""
+        """Return the value of each note taken by `note(kind, value)`; None for a note by `note(kind)`."""
         return [rest[0] if rest else None for value in self.all if (rest := _rest(value, kind)) is not None]
 
     @property
@@ -45,7 +45,7 @@ def _rest(value: Any, kind: Any) -> tuple[Any, ...] | None:
     return () if value == kind else None
 
 
-# Folder of a trial's notes, next to the folder of its database. `where` is the folder of the database.
+# The folder with a trial's notes is next to the folder of the trial's database, `where`.
 
 
 def folder_of(where: Path) -> Path:
@@ -66,7 +66,7 @@ def end(where: Path) -> None:
 
 
 def read(where: Path, processes: int) -> Notes:
-    """Return the notes of setup and of `processes` workers, without incomplete notes at the end."""
+    """Return the notes of setup and of `processes` workers, without notes that were written only in part."""
     files = (folder_of(where) / str(number) for number in range(processes + 1))
     return Notes(list(_records(file.read_bytes())) if file.is_file() else [] for file in files)
 
@@ -84,14 +84,14 @@ def _records(data: bytes) -> Iterator[Any]:
 
 
 class NoteRejected(UsageError):
-    """A note cannot be stored: no pickle, too many notes, or a full disk."""
+    """A note cannot be stored: pickle does not support it, there are too many, or the disk is full."""
 
 
 class Notebook:
     """Writer of the notes of this process."""
 
     def __init__(self, path: Path, processes: int = 1) -> None:
-        """Open the file `path`. `processes` is the number of processes that share the trial's limits."""
+        """Open the file `path`. `processes` share the trial's limits, MOST and MAX_BYTES."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0))
         self._notes_left, self._bytes_left = MOST // processes, MAX_BYTES // processes
         self.problem = ""
@@ -122,19 +122,20 @@ class Notebook:
         return NoteRejected(f"note() {reason}.")
 
     def check(self) -> None:
-        """Raise EnvironmentFailure if a note was rejected, even if the user's code caught the error."""
+        """Raise EnvironmentFailure if a note was rejected: the user's code may have caught the error."""
         if self.problem:
             raise EnvironmentFailure(self.problem)
 
 
 _notebooks: list[Notebook] = []
-"""Writer of this process's notes, as the only item; empty if notes are not recorded."""
+"""Writer of this process's notes: a list of one item; empty if notes are not recorded."""
 
 
 def take(where: Path, process: int, processes: int) -> Notebook:
     """Start recording the notes of this process, and return their writer.
 
-    `process` is 0 for setup, else the worker's number from 1. `processes` share the limits of the trial.
+    `process` is 0 for setup, else the worker's number from 1. `processes` is the number of processes that
+    share the trial's limits.
     """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]
@@ -149,11 +150,11 @@ def note(*values: Any) -> None:
         book.add(values[0] if len(values) == 1 else values)
 
 
-# Values that checks saw first in a trial, to compare later values with them.
+# The value that a check reads first in a trial is stored, so that later rounds compare their value with it.
 
 
 _trial_folders: list[Path] = []
-"""Folder of the current trial's notes, as the only item; empty outside of a trial."""
+"""Folder of the current trial's notes: a list of one item; empty outside of a trial."""
 
 
 def remember_in(where: Path) -> None:
@@ -162,9 +163,9 @@ def remember_in(where: Path) -> None:
 
 
 def first(key: str, value: Any) -> Any:
-    """Return the value of the first call with this key in the current trial.
+    """Return the `value` that the first call with this key in the current trial was given.
 
-    Outside of a trial, return `value` itself.
+    The first call stores the value. Outside of a trial, each call returns its own `value`.
     """
     for folder in _trial_folders:
         path = folder / f"first-{key}"
@@ -181,10 +182,10 @@ EXAMPLES = 3
 
 
 def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
-    """Check that each item that was put was taken exactly once, and no other item. Raises AssertionError.
+    """Check that each item in `put` was taken exactly once, and no other item. Raises AssertionError.
 
-    Add items that are left: `exactly_once(notes.of("put"), notes.of("taken") + left)`. Give each item a
-    unique value: of equal items, it is unknown which was taken.
+    Add items that are still in the database: `exactly_once(notes.of("put"), notes.of("taken") + left)`. Give
+    each item a unique value: with two equal items, it is unknown which was taken.
     """
     put_counts, taken_counts = _count(put), _count(taken)
     surplus = taken_counts - put_counts
@@ -199,9 +200,9 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """Check that a counter in the database equals the number of notes. Raises AssertionError.
+    """Check that a counter in the database, `read`, equals the number of notes. Raises AssertionError.
 
-    `notes` are those of a kind, `counter(hits, notes.of("hit"))`, or all notes.
+    `notes` are the notes of a kind, as in `counter(hits, notes.of("hit"))`, or all notes.
     """
     counted = len(notes.all if isinstance(notes, Notes) else notes)
     if read != counted:

@@ -41,9 +41,9 @@ from sqlstress.user_work.statements import split_statements
 
 MAX_SETUP_BYTES = 64 << 20
 MAX_CHECKS_BYTES = 64 << 10
-"""Maximum sizes of a setup file, and of an SQL file with checks, in bytes.
+"""Maximum size of an SQL file with checks, in bytes; MAX_SETUP_BYTES is that of a setup file.
 
-The second is smaller, because each case of a report contains its checks.
+The limit for checks is smaller, because each case in a report contains its checks.
 """
 MAX_CHECKS = 50
 _WEIGHTED = re.compile(r"(.+?)@(\d{1,9})", re.DOTALL)
@@ -51,7 +51,7 @@ _FUNCTION = re.compile(r"(.+\.py):([A-Za-z_]\w*)")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Return a name or a list of names as a tuple. Raises ValueError for an empty name."""
+    """Return a tuple of names, from a single name or a list. Raises ValueError for an empty name."""
     result = tuple(value) if isinstance(value, list | tuple) else (value,)
     if not all(isinstance(text, str) and text for text in result):
         raise ValueError("a name must not be empty")
@@ -59,7 +59,7 @@ def names(value: Any) -> tuple[str, ...]:
 
 
 def name(value: Any) -> str:
-    """Return a single name. Raises ValueError for an empty name."""
+    """Return the name `value`. Raises ValueError if it is empty."""
     (result,) = names([value])
     return result
 
@@ -79,7 +79,7 @@ def read_text_of(name: str, most: int) -> str:
     """Return the text of a file of at most `most` bytes. Raises UsageError."""
     path = Path(name)
     try:
-        # Other kinds of files, such as pipes, may have no end, or block before the first byte.
+        # Read regular files only: a pipe, for example, may have no end, or block before the first byte.
         if path.exists() and not path.is_file():
             raise UsageError(f"{name!r:.200} is not a file.")
         return read_text(path, most)
@@ -101,7 +101,7 @@ class Invariant:
     name: str
     """Name of the check."""
     where: str
-    """File with the line of the query or the name of the function, such as "checks.py:money"."""
+    """File, with the query's line or the function's name: "checks.sql:3" or "checks.py:money"."""
     sql: str = ""
     """SQL of the query; empty for a function."""
     at_end: bool = False
@@ -122,7 +122,7 @@ class Data:
     database: str = ""
     """Database file that each trial copies; empty if trials start with an empty database."""
     checks: tuple[Invariant, ...] = ()
-    """Checks that must hold before, during and after the load."""
+    """Checks that must hold before, during and after the load; with `at_end`, only after it."""
     check_timeout_s: float = 30.0
     """Time limit of a check, in seconds."""
 
@@ -166,7 +166,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict for exit code 3 after possible races; --strict of studies is different."""
+    """Return the option --strict: exit code 3 after possible races. Studies have another --strict."""
     return option(
         switch,
         False,
@@ -238,7 +238,7 @@ def invariants(file: str, text: str, dialect: Dialect = SQLITE) -> Iterator[Inva
         raise UsageError(f"{file!r:.200} has no check. Add a query to it.")
 
 
-# Targets (stores such as SQLite or PostgreSQL) of the user's programs.
+# Targets of the user's programs. A target is a database product, such as SQLite or PostgreSQL.
 
 
 _DEFAULT_SERVER = Server()
@@ -251,7 +251,7 @@ class TargetOptions:
     target: tuple[str, ...] | None = target_option(target_names(program_drivers()))
     anyway: bool = anyway_option()
     server: Server = _DEFAULT_SERVER
-    """Options of the database server, if a target is one."""
+    """Options for targets that are database servers."""
 
 
 NO_TARGETS = TargetOptions()
@@ -272,7 +272,7 @@ WHERE = (
 def drivers(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
-    """Return one driver per requested target. Raises UsageError."""
+    """Return a driver for each target in `targets`. Raises UsageError for unsupported options."""
     selected = drivers_of(request, targets, known)
     check_options(request, selected, SETTINGS, any)
     check_options(request, selected, ("database",), all)
@@ -281,7 +281,7 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case with a driver and its server's options. Raises UsageError for unavailable options."""
+    """Return the case with `driver` and the server's options. Raises UsageError for unavailable options."""
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -289,7 +289,7 @@ def on_target(request: Request[Any, Any], case: Case, driver: str, where: Target
     return target.checked(replace(case, driver=driver), server, where.anyway)
 
 
-# First bytes of a database file, read without SQLite.
+# Reading the journal mode from the first bytes of a database file, without SQLite.
 
 
 _HEADER = b"SQLite format 3\0"
@@ -329,20 +329,20 @@ def journal_mode(name: str) -> str:
     return "wal" if header[_READ_VERSION_OFFSET:] == b"\2" else "delete"
 
 
-# Options and checks shared by sql, app and exec.
+# Options shared by sql, app and exec, and checks that these options agree.
 
 
 SWEPT = common("concurrency", "duration", "warmup", "ops", *OPEN_LOOP_OPTIONS, "repeat")
 CONNECTED = common(*SETTINGS)
 SEED = common("seed")
 UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose the store with --target"}
-"""Reasons why options do not apply if the user's code opens the database, by option."""
+"""Options that do not apply if the user's code opens the database, with the reason."""
 
 
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
-    """Return the settings of the case. A copied database keeps its journal mode by default."""
+    """Return the requested settings. A copied database keeps its journal mode by default."""
     if data.database and "journal-mode" not in request.given:
-        # The mode is read without SQLite, so that --help, which loads this module, need not load SQLite.
+        # `journal_mode` reads the file without SQLite: --help loads this module, and need not load SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
     return request.settings
 

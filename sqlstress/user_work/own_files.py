@@ -1,8 +1,8 @@
 """Guard that stops the user's code from opening databases other than the trial's.
 
 Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw come too late, so a subclass
-that checks the name replaces `apsw.Connection`. ATTACH, and programs that the user's code starts, are not
-checked.
+that checks the name replaces `apsw.Connection`. The guard checks neither ATTACH nor programs that the user's
+code starts.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class OtherFileError(UsageError):
 
 
 class OwnFiles:
-    """Check, until the process ends, that connections are to the trial's databases only."""
+    """Guard that refuses connections to databases other than the trial's, until the process ends."""
 
     def __init__(self, folder: Path | None, original: str = "") -> None:
-        """Allow databases in `folder` (None means any folder), except for `original`.
+        """Allow databases in `folder`, or in any folder if it is None, but never the database `original`.
 
-        `original` is the user's database that the trial has copied.
+        `original` is the user's database that the trial has copied; empty if there is none.
         """
         self._folder = folder and folder.resolve()
         self._original = Path(original).absolute() if original else None
         self._temporary = Path(tempfile.gettempdir()).resolve()
         self._new: set[Path] = set()
-        """Databases that this process created in the folder for temporary files."""
+        """Databases in the folder for temporary files that this process may have created."""
         self.refused: OtherFileError | None = None
         """First refusal, kept because the user's code may catch it; None if nothing was refused."""
 
     def watch(self) -> None:
-        """Check each connection from now on."""
+        """Start to check each connection that this process opens."""
         if not self._folder and not self._original:
             return
 
@@ -84,7 +84,7 @@ class OwnFiles:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether a file in the folder for temporary files is missing or empty, or was so at first."""
+        """Return whether the file is a temporary file that did not exist, or was empty, at the first call."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)
@@ -106,9 +106,9 @@ class OwnFiles:
 
 
 def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool) -> OwnFiles:
-    """Limit the user's code in this process to databases in the trial's folder.
+    """Limit the user's code in this process to databases in the trial's folder. Return the guard.
 
-    With `allow_others`, or with a database server, it can open any database but `original`.
+    With `allow_others`, or with a database server, the code can open any database but `original`.
     """
     is_anywhere = allow_others or "://" in directions.address
     files = OwnFiles(None if is_anywhere else Path(directions.address).parent, original)
@@ -117,7 +117,7 @@ def guard_files(directions: ConnectionInfo, original: str, *, allow_others: bool
 
 
 class _Import(MetaPathFinder):
-    """Import hook that calls a function with the module `name` after its import."""
+    """Import hook: after the import of the module `name`, it calls the function `call` with the module."""
 
     def __init__(self, name: str, call: Any) -> None:
         self._name, self._call = name, call
@@ -141,7 +141,7 @@ class _Import(MetaPathFinder):
 
 
 def file_of(name: Any) -> Path | None:
-    """Return the file to which a connection with this name may write; None if it writes to no file.
+    """Return the file that a connection to the database `name` may write or lock; None if there is none.
 
     With immutable=1 in a URI, SQLite takes no lock and creates no file. With mode=ro alone, it may do both.
     """

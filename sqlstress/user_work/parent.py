@@ -1,7 +1,7 @@
 """Parent process's part of a trial with the user's own work: creates the database, starts the checks.
 
-A separate process runs the user's checks in rounds, before, during and after the load. A round runs each
-check once.
+A separate process runs the user's checks before, during and after the load. During the load, the checks run
+in rounds: a round runs each check once, except for checks that run only at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FailedBeforeLoad(SqlstressError):
 
 
 class UserWork(ProvenWork):
-    """Preparation and verification of a trial, in the parent process; base class."""
+    """Base class: preparation and verification of a trial, in the parent process."""
 
     place: SqlPlace
 
@@ -61,13 +61,13 @@ class UserWork(ProvenWork):
         self._checks_under_load = not all(check.at_end for check in self.data.checks)
         self.companions: tuple[str, ...] = ()
         self.shared: tuple[Any, ...] = ()
-        """Shared memory: first for the lock watch (--where), if on; then for the subclass."""
+        """Shared memory. With --where, the first item is that of the lock watch. Subclasses append theirs."""
         if self._watches_lock:
             self.companions, self.shared = (LOCK_WATCH,), (slot_memory(),)
 
     @property
     def _watches_lock(self) -> bool:
-        """Whether a process samples which processes hold the write lock (--where)."""
+        """Whether a process samples which process holds the write lock (--where)."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
     @property
@@ -80,7 +80,7 @@ class UserWork(ProvenWork):
 
     @property
     def files_before(self) -> Path:
-        """Folder with the files that the workers will open."""
+        """Folder with the files as they are before the load, to rehearse on a copy of them later."""
         return self.place.where
 
     def rehearsal_opening(self) -> Opener | None:
@@ -88,7 +88,7 @@ class UserWork(ProvenWork):
         return None
 
     def own_sql(self) -> Iterable[str]:
-        """Return the SQL statements of sqlstress that run after the user's setup."""
+        """Return SQL statements of sqlstress itself, to run after the user's setup."""
         return ()
 
     def build(self, pulse: Pulse) -> None:
@@ -96,10 +96,10 @@ class UserWork(ProvenWork):
         database.make(self.place, self.data, self.own_sql(), pulse)
 
     def ready(self, pulse: Pulse) -> None:
-        """Prepare the trial further, after the database was created; for subclasses."""
+        """Do further preparations after the database was created. Subclasses override this method."""
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Return the results of the experiment's own checks."""
+        """Return the results of checks that the experiment adds to the user's checks; none by default."""
         return ()
 
     def create(self, pulse: Pulse) -> None:
@@ -141,7 +141,7 @@ class UserWork(ProvenWork):
             except CheckNotRun as error:
                 if all(check.status != "failed" for check in sound):
                     raise
-                # The check cannot run because the database is damaged. The damage decides the verdict.
+                # The user's check cannot run because the database is damaged, which fails the trial anyway.
                 yield Check(AFTER, "unknown", note=str(error).removesuffix("."))
 
     def release(self) -> None:
@@ -166,7 +166,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case for the calls after the load that are traced to find races; for subclasses."""
+        """Return the case to rehearse. Subclasses may change its options."""
         return self.case
 
     @property
@@ -178,7 +178,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the possible races in calls of the transactions after the load; computed once per case."""
+        """Return the result of the case's rehearsal: possible races. Only the first trial rehearses."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -203,7 +203,7 @@ class UserWork(ProvenWork):
 
 
 def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
-    """Return the result of the lock watch, from its fields in shared memory; None if unfinished."""
+    """Return the lock watch's result. `seen` has its fields; None if the watch did not finish."""
     if not seen:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
@@ -214,7 +214,7 @@ def _lines(broken: Sequence[CheckFailure]) -> list[str]:
     return [f"{check.name}: {', '.join(check.examples)}" for check in broken]
 
 
-# The parent process requests each round of checks from the process that runs the checks.
+# The process that runs the user's checks. The parent process requests each round of checks from it.
 
 
 STARTING_S = 30.0
@@ -222,7 +222,7 @@ STARTING_S = 30.0
 PAUSE_S = 0.1
 """Minimum time between the starts of two rounds of checks, in seconds.
 
-After a longer round, a pause of its duration follows, so that checks take at most half of a processor.
+After a long round, a pause as long as the round follows, so that checks take at most half of a processor.
 """
 
 
@@ -244,22 +244,22 @@ class CheckRunner:
         self._rounds = self._failed = 0
         self._broken: dict[str, CheckFailure] = {}
         self._problem = ""
-        """Reason why checks during the load have stopped; empty if they continue."""
+        """Reason why no further round of checks starts during the load; empty if rounds continue."""
         self.failure = ""
-        """Reason why the process of the checks died or was killed; empty if it did not."""
+        """Reason why a round of checks ended with an unexpected error or a time-out; empty if none did."""
 
     def load(self) -> None:
-        """Start to import the user's file, in parallel to other preparations."""
+        """Start to import the user's checks, in parallel to other preparations. Do not wait for the end."""
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail before the load. Raises CheckNotRun."""
+        """Run the checks before the load and return those that fail. Raises CheckNotRun."""
         pulse = self._with_limit(pulse)
         self._process.result(pulse)
         return self._process.call(pulse, checks.call_checker, Checker.broken, self._case, self._where)
 
     def after(self, pulse: Pulse) -> list[CheckFailure]:
-        """Return the checks that fail after the load, and end their process. Raises CheckNotRun.
+        """Run all checks, end their process, and return the failed checks. Raises CheckNotRun.
 
         Call it after all worker processes have ended.
         """
@@ -320,7 +320,7 @@ class CheckRunner:
         self._process.end()
 
     def reload(self, pulse: Pulse, change: Callable[[], None]) -> None:
-        """Restart the process of the checks; meanwhile call `change`, which changes the trial's files."""
+        """Restart the process of the checks. In between, call `change`, which changes the trial's files."""
         self._process.end()
         change()
         self.load()

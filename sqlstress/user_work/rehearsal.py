@@ -1,8 +1,8 @@
 """Rehearsal: a few more calls of each of the user's transactions, with traced SQL, to find races.
 
 The calls run after the load, on a copy of the data, so that they affect no figure, check or kept file. If
-they show no possible loss of data, they are repeated on a copy from before the load: there a transaction may
-take another path, because a queue is not empty, or a key does not exist.
+they show no possible loss of data, they are repeated on a copy from before the load. There a transaction may
+take another path, for example because a queue still has items, or a key does not exist yet.
 """
 
 from __future__ import annotations
@@ -49,33 +49,30 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Time after which no further round starts, in seconds, once MIN_ROUNDS are done.
-
-A round calls each transaction once.
-"""
+"""Time in seconds after which MIN_ROUNDS calls of a quick transaction are enough, not MAX_ROUNDS."""
 MIN_ROUNDS = 10
-"""Minimum number of calls per transaction, even if slow: enough to fill an empty table."""
+"""Minimum number of calls of each quick transaction: enough to fill an empty table."""
 ALL_S = 5.0
-"""Time limit for all calls of a rehearsal, in seconds, without the start of its process."""
+"""Time limit for all calls of a rehearsal, in seconds. The first start of the process does not count."""
 AFTER_S = 3.0
-"""Time limit for calls on the data after the load, in seconds, if earlier data are tested, too."""
+"""Time limit for calls on the data from after the load, in seconds, if data from before may follow."""
 START_S = 10.0
 """Time limit for the first start of the process (copy files, import, connect), in seconds."""
 CALL_S = 2.0
 """Time limit of a call, in seconds: a call that takes an item from an empty queue may wait forever."""
 SLOW_S = 0.1
-"""Minimum duration of a slow transaction, in seconds. Slow transactions are called last."""
+"""Duration from which a transaction counts as slow, in seconds. Slow transactions are called last."""
 MAX_BYTES = 1 << 30
 """Maximum total size of the trial's files for a rehearsal, in bytes."""
 MAX_BYTES_BEFORE = 1 << 24
-"""Maximum total size of files from before the load that are kept, in bytes."""
+"""Maximum total size of the files from before the load, in bytes. Larger files are not kept."""
 _LONGEST = 200
 _SHARED = "a thread other than the one that opened a connection used it, or could"
 _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function of (case, place, tracer) that connects and returns a function for each transaction."""
+"""Function of (case, place, tracer) that connects, and returns a function for each transaction by name."""
 
 
 Files = dict[str, bytes]
@@ -83,7 +80,7 @@ Files = dict[str, bytes]
 
 
 def content(where: Path) -> Files:
-    """Return the files of a folder, for a later rehearsal; empty if larger than MAX_BYTES_BEFORE."""
+    """Return a folder's files, to rehearse on later; empty if above MAX_BYTES_BEFORE or unreadable."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
@@ -94,11 +91,11 @@ def content(where: Path) -> Files:
 def rehearse(
     case: Case, where: Path, before: Files, opening: Opener, medians_s: Mapping[str, float], pulse: Pulse
 ) -> tuple[Sighting, ...]:
-    """Return the possible races that a rehearsal of the case shows, and transactions not examined.
+    """Rehearse the case. Return an observation for each possible race and each transaction not examined.
 
-    `where` is the data folder, whose database no process may have open. `before` has its files before the
-    load, if kept. `medians_s` has each transaction's median duration in the load. Empty if the target is not
-    SQLite.
+    `where` is the data folder; no process may have its database open. `before` has the folder's files from
+    before the load; empty if they were not kept. `medians_s` has the median duration of each transaction in
+    the load. The result is empty if the target is not SQLite.
     """
     if target_name(case.driver) != "sqlite":
         return ()
@@ -116,7 +113,7 @@ def rehearse(
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
-            # Failed calls on this copy are not reported: the first copy had calls of the same transactions.
+            # Transactions that fail on this copy are not reported: they were called on the first copy, too.
             result += _lost_data(sightings(earlier.calls | earlier.openings, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
@@ -125,7 +122,7 @@ def rehearse(
 
 
 def _write_folder(files: Files, folder: Path) -> Path | None:
-    """Write files into a folder and return the folder; None if that fails."""
+    """Write files into a folder. Return the folder, or None if a file cannot be written."""
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +137,7 @@ def _lost_data(observations: tuple[Sighting, ...]) -> tuple[Sighting, ...]:
 
 
 class Rehearsal:
-    """Caller of a case's transactions in a separate process, on a copy of the case's files.
+    """Caller of a case's transactions in a separate process, on a copy of the trial's files.
 
     If a call ends the process or takes too long, a new process with a new copy calls the other transactions.
     """
@@ -150,24 +147,24 @@ class Rehearsal:
     ) -> None:
         self._case, self._where, self._copy, self._opening = to_namespace(case), where, copy, opening
         self.durations_s = dict(medians_s)
-        """Longest call of each transaction in seconds; before the first call, its median in the load."""
+        """Duration of each transaction in s: of the longest call; before any call, the load's median."""
         self._process: ChildCaller | None = None
         self._starts = count()
         self._problem = ""
         """Reason why some transactions were not called; empty if all were."""
         self._stopped: dict[str, str] = {}
-        """Reason why a transaction is not called again, by name."""
+        """Reason why a transaction is not called again, by the transaction's name."""
         self.is_shared = False
-        """Whether the trace of a connection ended because several threads used the connection."""
+        """Whether any connection could not be traced to the end, because several threads used it."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """Traced statements of each call, by name of the transaction."""
         self.own_rows: list[OwnRows] = []
-        """Rows that belong to each process that made calls."""
+        """Rows that only one process writes, because it added them when it connected; one per process."""
         self.openings: dict[str, list[tuple[TracedStatement, ...]]] = {}
-        """Traced statements of @connect in each process, by the name CONNECT; empty without a start."""
+        """Traced statements of @connect in each process, under the key CONNECT; empty before `start`."""
 
     def start(self, pulse: Pulse, limit_s: float) -> None:
-        """Start a process that copies the files and connects. Record a failure or time-out."""
+        """Start a process that copies the files and connects. If it fails, record the reason."""
         process = ChildCaller()
         copy = self._copy / str(next(self._starts))
         pulse = _with_limit(pulse, limit_s, "the copy of the files, the import and the connection")
@@ -187,7 +184,7 @@ class Rehearsal:
             self.calls.setdefault(name, [])
 
     def run(self, pulse: Pulse, until: float) -> None:
-        """Call the transactions until the time `until` of `time.monotonic`, then end the process."""
+        """Call the transactions until the time `until` (by `time.monotonic`), then end the process."""
         try:
             while time.monotonic() < until:
                 if not self._process:
@@ -205,7 +202,7 @@ class Rehearsal:
         self._process = None
 
     def _call_all(self, process: ChildCaller, pulse: Pulse, until: float) -> bool:
-        """Call each transaction several times. Return False if a call made the process unusable."""
+        """Call each transaction several times. Return False if a call ended the process or took too long."""
         started = time.monotonic()
         while name := self._next(time.monotonic() - started):
             now = time.monotonic()
@@ -228,7 +225,8 @@ class Rehearsal:
     def _next(self, took_s: float) -> str | None:
         """Return the next transaction to call, quick ones first; None if all were called often enough.
 
-        `took_s` is the time since the first call; after CALLS_S, fewer calls are enough.
+        `took_s` is the time since the first call in this process. After CALLS_S, fewer calls of the quick
+        ones are enough.
         """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
@@ -247,7 +245,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield the reason for each transaction without a traced call, except for those in `others`."""
+        """Yield an observation, with the reason, for each transaction not traced, except for `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -268,7 +266,7 @@ def _error_text(error: Exception) -> str:
 
 
 _started: list[tuple[Calls, Tracer]] = []
-"""Functions of the transactions, and the tracer, as the only item; empty before `start`."""
+"""Functions of the transactions, and the tracer: a list of one pair; empty before `start`."""
 
 
 def start(
@@ -292,7 +290,7 @@ def start(
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction. Return its traced statements, and whether threads ended a trace so far."""
+    """Call a transaction. Return its traced statements, and whether several threads have ended a trace."""
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
@@ -311,10 +309,10 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
 def sightings(
     traced: Mapping[str, list[tuple[Any, ...]]], own_rows: Sequence[OwnRows] = ()
 ) -> tuple[Sighting, ...]:
-    """Return each possible race of two statements once, with the number of calls that show it.
+    """Return each possible race of two statements once, with the number of calls that show the race.
 
-    `traced` has the statements of each call, by transaction. Not a race: each call holds the same lock around
-    both statements, or only this process writes the rows (`own_rows`).
+    `traced` has the statements of each call, by transaction. Two statements are no race if each call holds
+    the same lock around both, or if only this process writes the rows (`own_rows`).
     """
     all_calls = [call for calls in traced.values() for call in calls]
     columns, program = unchanged_columns(all_calls), TracedProgram(all_calls)
@@ -338,9 +336,9 @@ def sightings(
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # A claimed row is a lock if each call claims the same row. If only one call had a suspicion, its row may
-    # be a work item that no other call claims, so that its locks do not count.
-    # Reports show one suspicion of each kind: first those whose write is not in an `else`.
+    # A row that a call claims is a lock only if each call claims the same row. If a single call shows the
+    # race, the row may be a work item that no other call claims. So the locks of a single call do not count.
+    # Reports show the first race of each kind. So races whose write is in an `else` come last.
     return tuple(
         Sighting(
             SUSPICION,

@@ -58,23 +58,23 @@ CHECKS_PASSED = "every check passed"
 NO_CHECK = "no check"
 _LONGEST_KIND = 34
 
-# Results of the user's checks. A check is a query or a function that tests the data.
+# Results of the user's checks. Each check is a query or a function that tests the data.
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether any of the user's checks ran after the load of a run."""
+    """Return whether any of the user's checks ran after a load of the run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether user's checks ran in any correct run; True if no run was correct."""
+    """Return whether the user's checks ran in any correct run; True if no run was correct."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run as a cell; NO_CHECK if correct without the user's checks."""
+    """Return the verdict of a run as a cell; NO_CHECK if the run is correct but has no check of the user."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -90,7 +90,7 @@ def checked_legend(group: Group) -> Iterator[str]:
 def proved(group: Group) -> str:
     """Return a phrase on the checks that the group's correct runs passed.
 
-    It names a database product only if the product's own consistency check succeeded in all these runs.
+    The phrase names a database product only if all its correct runs passed the product's consistency check.
     """
     right = [run for run in group.runs if run.verdict.status == "ok"]
     unseen = {reported(run.case.driver).product for run in right if not run.verdict.is_sound}
@@ -107,7 +107,7 @@ def proved(group: Group) -> str:
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of a run's whole operations, without an SQL script's single statements."""
+    """Return the kinds of a run's operations: scripts or transactions, but no statement of a script."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
@@ -119,15 +119,15 @@ def _time(row: case_table.Row) -> str | None:
 
 
 def _single_latency(row: case_table.Row) -> Latency | None:
-    """Return the latency of a run's operations; None for several kinds of operations."""
+    """Return the latency of a run's operations; None if there are several kinds of operations."""
     kinds = _operations_of(row.run)
     return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the function of a column with the number of an SQLite error per second.
+    """Return the function that makes a cell with the number of errors of a kind per second.
 
-    `name` is the field of a trial with the count, such as "busy".
+    `name` is the field of a trial that counts these errors, such as "busy".
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -177,9 +177,10 @@ class KindRow(case_table.Row):
 
     kind: str
     latency: Latency | None
-    """Latency of the kind; None if no such operation ran.
+    """Latency of this kind; None if no operation of the kind ran.
 
-    At a fixed rate, the latency of a whole operation starts at its due time, else at its start.
+    At a fixed rate, the latency of an operation begins at its due time. Otherwise, and for a statement of a
+    script, the latency begins at the start of the operation or statement.
     """
 
 
@@ -199,13 +200,13 @@ def _latencies(group: Group) -> Iterator[Block]:
 
 
 def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind of operation from due times; None without a fixed rate."""
+    """Return the latency of a kind, measured from the due times; None if the run has no fixed rate."""
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return the operations of a kind per second, as a cell: median of the valid trials, or None."""
+    """Return the operations of a kind per second as a cell: the median of the valid trials, if any."""
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
         for trial in row.run.valid
@@ -262,7 +263,7 @@ def isolation_findings(group: Group) -> Iterator[Finding]:
 def _is_weakest(run: Run) -> bool:
     """Return whether a run used the weakest isolation level (read committed) of a server.
 
-    The level that the workers read back counts; else the requested level.
+    The level is the one that the workers read back. If they read none, it is the requested level.
     """
     if not run.case.server:
         return False
@@ -276,7 +277,7 @@ def _fails(run: Run) -> bool:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield findings on refused transactions, uneven shares of the work, and long waits."""
+    """Yield findings on refused transactions, processes that did too little work, and long waits."""
     if group.case.server:
         yield from isolation_findings(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
@@ -295,8 +296,8 @@ def waiting(group: Group) -> Iterator[Finding]:
 def shorter_transactions(group: Group, cases: Sequence[Case]) -> str | None:
     """Return a remedy for the longest wait in `cases`; None if the cause is unknown.
 
-    A higher CPU quota if a quota stopped the processes; shorter transactions if a program held the write lock
-    for at least half of the wait.
+    If a CPU quota stopped the processes, the remedy is a higher quota. If a program held the write lock for
+    at least half of the longest wait, the remedy is shorter transactions.
     """
     if group.met_quota:
         return "Try a higher CPU quota or fewer processes."
@@ -340,7 +341,7 @@ def given_up(group: Group) -> Iterator[Finding]:
 def cure(time: FailureTime, *, reads_first: bool) -> str | None:
     """Return the remedy for failures with SQLITE_BUSY as a sentence; None if the cause is unknown.
 
-    `reads_first` is whether the rehearsal has seen a DEFERRED transaction read before it writes.
+    `reads_first` is whether a DEFERRED transaction was observed to read before it writes.
     """
     if time.timeout_ms is None:
         return None
@@ -361,9 +362,9 @@ READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not w
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return the number of observations on a topic by kind, the most frequent kind first.
+    """Return the number of observations with the topic `topic` by kind, the most frequent kind first.
 
-    `kind` returns the kind of an observation.
+    `kind` is a function that returns the kind of an observation.
     """
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):
@@ -442,7 +443,7 @@ class UserPresenter(LoadShown):
 
 
 CODES = (*LOST_DATA, MIXED, FORKED, DEFERRED, NEEDLESS_LOCK, *NOTES_ONLY)
-"""Kinds of suspicions (possible races) that are shown."""
+"""Kinds of suspicions (possible races) that the text report shows."""
 _MAX_TRAIT_CHARS = 120
 MAX_SUSPICIONS = 3
 """Maximum number of suspicions shown; the JSON report has all."""
@@ -499,7 +500,7 @@ def _trait(suspicion: Sighting, name: str) -> str:
 def first_suspicions(group: Group) -> dict[tuple[str, ...], Sighting]:
     """Return the first suspicion (possible race) for each kind, transaction and table.
 
-    Later ones are repetitions: each trial reports the result of the case's only rehearsal.
+    Later suspicions repeat the first: a case is rehearsed once, and each of its trials reports the result.
     """
     suspicions: dict[tuple[str, ...], Sighting] = {}
     for suspicion in sightings(group, SUSPICION):

@@ -43,9 +43,10 @@ class KindCounter(Generic[K]):
 
 
 class FailureTimes:
-    """Durations of failed operations that ended in the measured time.
+    """Recorder of the durations of failed operations that ended in the measured time.
 
-    Start and end times (stamps) are only known at the end of a chunk of operations.
+    A worker runs operations in batches (chunks). Their start and end times (stamps) are known only after the
+    batch.
     """
 
     def __init__(self) -> None:
@@ -54,11 +55,11 @@ class FailureTimes:
         self._pending: list[tuple[int, str, str]] = []
 
     def add(self, index: int, kind: str, error: str) -> None:
-        """Store a failed operation, by index in the current batch (chunk), until its times are known."""
+        """Store a failed operation until its times are known. `index` is its place in the batch."""
         self._pending.append((index, kind, error))
 
     def fold(self, stamps: Stamps) -> None:
-        """Record the durations of the stored operations from the start and end times in `stamps`."""
+        """Record the durations of the stored operations. `stamps` has the start and end times."""
         window = self.window
         for index, kind, error in self._pending:
             begin, end = stamps.begins[index], stamps.ends[index]
@@ -70,9 +71,10 @@ class FailureTimes:
         self._pending.clear()
 
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
-        """Return (kind, error, durations by histogram bucket, maximum in ns) of failed operations.
+        """Return a tuple for each kind of operation and error.
 
-        The error is "" beyond MAX_KINDS.
+        It has the kind, the error, the counts of durations by histogram bucket, and the longest duration in
+        ns. After MAX_KINDS tuples, other errors are counted together, with "" as the error.
         """
         return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
@@ -89,25 +91,25 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weight of each kind of operation. `salt` makes the trials of a case differ."""
+        """`weights` has the weight of each kind of operation. `salt` makes the trials' operations differ."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
         self.calls: Sequence[Callable[[Any], Any]] = ()
-        """Function of each kind of operation. Its argument comes from `prepare`."""
+        """Functions that run an operation, one per kind. Their argument comes from `prepare`."""
         self.seen = Findings()
         self.failures = FailureTimes()
         self._kind_numbers, self._cumulative_weights = range(len(weights)), list(accumulate(weights.values()))
 
     def prepare(self, picks: Sequence[int]) -> Sequence[Any]:
-        """Return an argument for each operation of a batch, outside of the measured time.
+        """Return an argument for each operation of the next batch. This takes no measured time.
 
-        `picks` has the index of each operation's kind.
+        `picks` has an index into `kinds` for each operation.
         """
         return picks
 
     def was_busy(self, error: Exception) -> bool:
-        """Return whether `error` means that a lock was not released in time. If so, count it."""
+        """Return whether `error` means that a lock was not released in time. If so, count the error."""
         raise NotImplementedError
 
     def busy_counts(self) -> tuple[int, int]:
@@ -136,7 +138,7 @@ class UserSource:
         return ""
 
     def hear(self, window: Window) -> None:
-        """Set the measured time."""
+        """Set the measured time: failures outside of `window` are not recorded."""
         self.failures.window = window
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:

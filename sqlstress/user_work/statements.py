@@ -43,22 +43,22 @@ class Statement(NamedTuple):
     start: int
     """Offset of the statement's first character in the text."""
     end: int
-    """Offset after the semicolon, or after the last token without a semicolon."""
+    """Offset of the first character after the semicolon; without a semicolon, after the last token."""
     words: tuple[str, ...]
     """Keywords and unquoted names in lower case, without parameters."""
     parameters: tuple[Token, ...]
-    """Parameters in order of the text."""
+    """Parameters such as "?" and ":id", in the order of the text."""
     comment: str
     """Text of the line comment before the statement; empty if there is none."""
 
     @property
     def verb(self) -> str:
-        """First word in lower case; empty if there is none."""
+        """First word in lower case, such as "select"; empty if the statement has no word."""
         return self.words[0] if self.words else ""
 
     @property
     def reads(self) -> bool:
-        """Whether the statement only reads, judged by its words."""
+        """Whether the statement only reads, as far as its words show."""
         # The word REPLACE without INTO may be the function replace().
         writes = (_WRITES - {"replace"}) & set(self.words) or ("replace", "into") in pairwise(self.words)
         with_only = self.verb == "with" and not writes
@@ -76,7 +76,7 @@ class Statement(NamedTuple):
 
     @property
     def begins(self) -> bool:
-        """Whether the statement starts a transaction, if none is open."""
+        """Whether the statement starts a transaction if none is open, such as BEGIN."""
         return self.verb in _BEGINS
 
     @property
@@ -142,7 +142,7 @@ def split_statements(
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield each statement's tokens, the comment before it, and the offset after its semicolon (or 0)."""
+    """Yield each statement's tokens, the comment before it, and the end of its semicolon (0 without)."""
     parts: list[Token] = []
     comment = ""
     for token in tokens:
@@ -169,7 +169,7 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# Refusal of SQL at PostgreSQL: SQL that only SQLite knows, or that would change more than the trial's schema.
+# Statements that are not sent to PostgreSQL: only SQLite knows them, or they change more than our schema.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}
@@ -206,7 +206,7 @@ def _problems(statement: Statement) -> Iterator[str]:
 
 
 def _names_schema(statement: Statement) -> bool:
-    """Return whether a statement changes an object whose name has a schema, as in "audit.log"."""
+    """Return whether a statement changes an object and names its schema, as in "audit.log"."""
     tokens = (token.text for token in POSTGRES.tokens(statement.text) if token.kind != "space")
     head = takewhile(lambda text: text != "(" and text.lower() not in ("as", "is"), tokens)
     if statement.verb in _DEFINES:

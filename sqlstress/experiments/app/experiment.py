@@ -33,8 +33,8 @@ LOCK_TIMEOUT_MS = 15_000
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return the first case of a driver, from which the others are copied. Raises UsageError."""
-    # Imported here, because --help and reports do not need this module, which starts processes.
+    """Return a driver's first case, from which its other cases are copied. Raises UsageError."""
+    # Imported here: `user_file` loads code to start processes, which --help and reports do not need.
     from sqlstress.experiments.app import user_file
 
     file, data = request.selection.file, options.read(request.selection.data, dialect_of(driver))
@@ -44,11 +44,11 @@ def _first(request: AppRequest, driver: str) -> Case:
             'app needs a Python file. Give file="bank.py".',
         )
     text = options.read_text_of(file, MOST)
-    # The settings are for sqlstress's connections. The application's connections keep theirs.
+    # These are the settings of sqlstress's connections. The application's connections have their own.
     settings = request.with_settings(
         journal_mode=KEEP_JOURNAL_MODE, synchronous=None, busy_timeout_ms=LOCK_TIMEOUT_MS
     )
-    # Choose the target first: the user's file is imported with the address of a dummy database of the target.
+    # Choose the target before the import of the user's file, which gets the address of a dummy database.
     bare = options.on_target(
         request, replace(request.case, settings=settings), driver, request.selection.where
     )
@@ -78,7 +78,7 @@ def _first(request: AppRequest, driver: str) -> Case:
     return _first_opening(request, first, contents) if request.selection.start else first
 
 
-# Cases of --start, which measures openings instead of transactions.
+# Cases of --start, which measures openings (calls of @connect) instead of transactions.
 
 _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
 """Options that have no meaning with --start, which measures calls of @connect only."""
@@ -99,7 +99,7 @@ def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations)
 
 
 def _situations(first: Case) -> Iterator[Case]:
-    """Yield a case for each state of the files, from that of `first` on; without --start only `first`."""
+    """Yield a case for each item of SITUATIONS, from that of `first` on; without --start, yield `first`."""
     if not first.spec.situation:
         yield first
         return

@@ -32,13 +32,13 @@ SETUP_SQL = (
     # A copy of the user's database may contain the table of an earlier trial.
     f"DROP TABLE IF EXISTS {TABLE}",
     f"CREATE TABLE {TABLE} (worker INTEGER, number INTEGER, PRIMARY KEY (worker, number)) WITHOUT ROWID",
-    # An application may empty all tables in its database.
+    # Deleted rows stay, because an application may empty all tables in its database.
     f"CREATE TRIGGER {TABLE}_stays BEFORE DELETE ON {TABLE} BEGIN SELECT RAISE(IGNORE); END",
 )
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.recording.recorded_classes"
-"""Module of our wrappers of sqlite3. The profile function ignores other modules of sqlstress."""
+"""Module of our wrappers of sqlite3: the only module of sqlstress that the profile function heeds."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -61,11 +61,11 @@ class Ledger:
         """`where` is the data folder of the trial. `worker` is the worker's number, from 1."""
         self.worker, self.numbers, self.pid = worker, count(1), os.getpid()
         self.unproved = 0
-        """Number of transactions that wrote data without a row in the ledger."""
+        """Number of transactions that wrote data but have no row in the ledger."""
         self.shared = 0
-        """Number of connections that get no more rows, because several threads use them at once."""
+        """Number of connections that several threads use at once: their transactions get no more rows."""
         self._commits: dict[int, CommitRecorder] = {}
-        """Recorder of the connection on which a thread is about to commit, by thread id."""
+        """Recorder of the connection on which a thread is about to commit, by the thread's id."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._file = os.open(_file_of(where, worker), flags)
         self._is_whole = True
@@ -75,17 +75,17 @@ class Ledger:
         return CommitRecorder(self, connection)
 
     def install_profile(self) -> bool:
-        """Install the ledger's profile function in this thread. Return False if another is installed."""
+        """Install our profile function in this thread. Return False if the user's code has its own."""
         if sys.getprofile() is None:
             sys.setprofile(self._handle_profile_event)
         return sys.getprofile() == self._handle_profile_event
 
     def expect_commit(self, followed: CommitRecorder) -> None:
-        """Record that this thread's current call is about to commit on a connection."""
+        """Record that this thread's current call is about to commit on the connection of `followed`."""
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Handle the first profile event after a COMMIT: its call has returned or raised."""
+        """Handle the first profile event after a COMMIT began: the committing call has returned or raised."""
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -98,7 +98,7 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append row numbers of acknowledged commits to the file, unless an earlier write was incomplete."""
+        """Append row numbers of acknowledged commits to the file. After a failed write, do nothing."""
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
@@ -110,15 +110,15 @@ class CommitRecorder:
     def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
         self._ledger, self._connection = ledger, connection
         self._changes = connection.total_changes
-        """Number of rows changed by the connection at the end of the last transaction."""
+        """Value of the connection's `total_changes` at the end of the last transaction."""
         self._number = 0
-        """Number of the ledger's row in the open transaction; 0 without a row."""
+        """Number of the ledger row that the open transaction has inserted; 0 if it has inserted none."""
         self._committing: list[int] = []
-        """Numbers of the rows that the current call commits; a script may have several COMMITs."""
+        """Numbers of the rows that the current call commits: a script may have several COMMITs."""
         self._undone = self._asks = False
 
     def begins(self, sql: str) -> None:
-        """Handle a statement that is about to run."""
+        """Handle a statement that is about to run. Before a COMMIT, add the transaction's ledger row."""
         if self._asks or os.getpid() != self._ledger.pid:
             return
         is_profiled = self._ledger.install_profile()
@@ -128,13 +128,13 @@ class CommitRecorder:
         if word in ("COMMIT", "END") and is_profiled and self._connection.in_transaction:
             self._add_row()
         elif word == "ROLLBACK":
-            # ROLLBACK TO may have removed the row, so the next COMMIT adds a new one in any case.
+            # ROLLBACK TO may have removed the row, so the next COMMIT adds a new row in any case.
             self._number, self._undone = 0, self._undone or second != "TO"
 
     def _add_row(self) -> None:
         """Add a ledger row to the open transaction if it changed data and has no row yet.
 
-        A failed COMMIT may have left a row.
+        The transaction may have a row from an earlier COMMIT that failed.
         """
         if not self._number and self._connection.total_changes != self._changes:
             self._asks = True
@@ -149,9 +149,9 @@ class CommitRecorder:
             self._ledger.expect_commit(self)
 
     def _insert_row(self) -> int:
-        """Insert a row and return its number; with attached databases, insert nothing and return 0.
+        """Insert a row and return its number. With attached databases, insert no row and return 0.
 
-        The transaction may have written only to the attached databases.
+        Such a transaction may have written only to the attached databases.
         """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
@@ -164,7 +164,8 @@ class CommitRecorder:
     def ended(self, returned: bool | None) -> None:
         """Handle the end of a committing call.
 
-        `returned` is whether the call raised no error; None if unknown, because C code made the call.
+        `returned` is whether the call returned without an error. It is None if C code made the call, so that
+        the result is unknown.
         """
         committed, self._committing = self._committing, []
         if returned is None:
@@ -189,7 +190,7 @@ class CommitRecorder:
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Count the ended transaction as unproved if it changed rows and has no row in the ledger."""
+        """Count the ended transaction as unproved if it kept changes but has no row in the ledger."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

@@ -20,9 +20,9 @@ def is_migration(message: str) -> bool:
 
 
 def schema_check(file: Path) -> str:
-    """Return the expression in a file that reads the schema's state; empty if there is none.
+    """Return the first expression in a file that reads the schema's state; empty if there is none.
 
-    For example, "user_version (start.py:16)".
+    An example is "user_version (start.py:16)".
     """
     with suppress(OSError):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -35,7 +35,7 @@ def schema_check(file: Path) -> str:
 def migration_race(check: str) -> str:
     """Return cause and cure, as text, of a migration that fails only in some of the processes.
 
-    `check` is the expression that reads the state of the schema, with its line.
+    `check` is the result of `schema_check`: the expression that reads the state of the schema.
     """
     state = check or "the state of the schema"
     return (

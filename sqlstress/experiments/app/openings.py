@@ -1,4 +1,4 @@
-"""Shared memory with the state of each worker, to call the user's @connect at once and count failures."""
+"""Shared memory with each worker's state: all workers call @connect at the same time and count failures."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sqlstress.system.sharing import shared_array
 
 CONNECTED, NOT_CONNECTED, _READY = 1, -1, 2
 PATIENCE_S = 10.0
-"""Maximum wait for the other workers, in seconds, before @connect and after it failed."""
+"""Maximum wait for the other workers, in seconds: before @connect, and again after a failed @connect."""
 _LOOK_S = 0.01
-"""Interval between two reads of the workers' states after @connect failed, in seconds."""
+"""Interval between two reads of the workers' states after a failed @connect, in seconds."""
 _START_LOOK_S = 0.0005
 """Interval between two reads of the workers' states before @connect, in seconds.
 
-All calls of @connect start within this time.
+The workers' calls of @connect start within this time of each other.
 """
 
 
@@ -26,7 +26,7 @@ class Openings:
         self._words = memoryview(shared).cast("B").cast("q")
 
     def set_state(self, worker: int, state: int) -> None:
-        """Store the state of a worker, by its number from 1."""
+        """Store the state of a worker. `worker` is its number, from 1."""
         self._words[worker - 1] = state
 
     def meet(self, worker: int) -> None:
@@ -37,7 +37,7 @@ class Openings:
             time.sleep(_START_LOOK_S)
 
     def failed(self) -> int:
-        """Wait until all calls of @connect end, at most PATIENCE_S. Return the number of failed calls."""
+        """Wait for all calls of @connect to end, at most PATIENCE_S. Return the number of failed calls."""
         deadline = time.monotonic() + PATIENCE_S
         while {0, _READY} & {*self._words.tolist()} and time.monotonic() < deadline:
             time.sleep(_LOOK_S)

@@ -25,7 +25,7 @@ ALONE_BEFORE = (
 
 
 def columns(group: Group) -> tuple[Column[Row], ...]:
-    """Return the columns of the table of `app --start`; rows are states of the files before @connect."""
+    """Return the columns of the table of `app --start`. It has a row per state of the database's files."""
     return (
         *setting_columns(group),
         PROCESSES,
@@ -49,9 +49,10 @@ def _failed(run: Run) -> int:
 
 
 def migration_cause(group: Group) -> str | None:
-    """Return cause and cure of a race of schema migrations; None if no run shows one.
+    """Return cause and cure of a race of schema migrations; None if no run shows such a race.
 
-    A run shows a race if some calls of @connect succeed, and others fail because the schema change exists.
+    In such a run, some calls of @connect succeed, and others fail because the table or column to be added
+    already exists.
     """
     checks = [
         sighting.what
@@ -65,6 +66,6 @@ def migration_cause(group: Group) -> str | None:
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
-    """Yield the causes of failed calls of @connect, then the findings of `further`."""
+    """Yield findings on failed calls of @connect, then those of the functions in `further`."""
     for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
         yield from topic(group)

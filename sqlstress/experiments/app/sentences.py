@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import FailureTime, failure_time, listing, perce
 from sqlstress.statistics.units import digits, plural
 
 MIN_SEVERAL = 1.5
-"""Minimum average number of connections per call that is written as a number, not "a connection"."""
+"""Minimum average of connections per call for which the number is written; else "a connection"."""
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:

@@ -1,7 +1,8 @@
 """Report of an application: tables, settings of the connections, and exceptions of transactions.
 
 Workers report observations (sightings) with facts as text (traits). A call runs a transaction once. Opening
-means to open a connection during a call; with --start, to call @connect.
+means to open a connection during a call; with --start, it means to call @connect. Connections are of one kind
+if all their facts are equal.
 """
 
 from __future__ import annotations
@@ -80,17 +81,17 @@ from sqlstress.user_work.show import (
 )
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
-"""Minimums for a finding on opened connections: share of a call's time, and connections per call."""
+"""Minimums for a finding on calls that open connections: share of a call's time, connections per call."""
 OPENING_EXCESS = 3
-"""Maximum time to open a connection that counts, as a multiple of the time without load.
+"""Factor: an opening counts as at most this many times the opening time without load.
 
-The rest counts as waiting.
+A longer opening has waited for something else.
 """
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
-"""Minimum number of commits per call for a finding."""
+"""Minimum number of commits per call for a finding on calls that commit many times."""
 MIN_TIMEOUT_MS = 1000
-"""Minimum sensible busy timeout in ms, which outlasts a checkpoint or a larger transaction."""
+"""Minimum busy timeout without a finding, in ms: it outlasts a checkpoint or a larger transaction."""
 MAX_KINDS = 5
 """Maximum number of kinds of connections, and of exceptions, in the text; the JSON report has all."""
 LOCK_HOLDERS = "your transactions"
@@ -102,7 +103,7 @@ Traits = Mapping[str, str]
 
 
 def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
-    """Return facts (as text) and number of each kind of connection.
+    """Return a pair for each kind of connection: its facts as text, and the number of connections.
 
     `topic` is CONNECTION, SESSION or BEGINS.
     """
@@ -111,9 +112,9 @@ def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a sentence for each kind of connection, the first one with `lead`.
+    """Yield a sentence for each kind of connection. The first sentence begins with `lead`.
 
-    `kinds` has descriptions and numbers of connections.
+    `kinds` has the description of each kind and its number of connections.
     """
     for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
@@ -127,17 +128,17 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
     """Return the kinds of connections that committed data; all kinds if none did.
 
-    Settings of other connections affect no commit, and may be read before the library has changed all of
-    them.
+    The settings of other connections affect no commit. Besides, they may have been read before the library
+    had changed all of them.
     """
-    # Older reports have no trait "committed".
+    # Older reports have no trait "committed", so look at "writes_begin" instead.
     return [
         kind for kind in kinds if kind[0].get("committed", kind[0].get("writes_begin")) not in ("no", "")
     ] or kinds
 
 
 def _file_connections(group: Group) -> Iterator[str]:
-    # Connections with the same settings share a line, even if their transactions differ.
+    # Connections with equal settings share a line, even if their transactions differ.
     counts: Counter[tuple[str, ...]] = Counter()
     traits_by_settings: dict[tuple[str, ...], list[Traits]] = {}
     kinds = _kinds(group, CONNECTION)
@@ -145,7 +146,7 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         traits_by_settings.setdefault(settings, []).append(traits)
     for traits, count in kinds:
-        # A connection without commits counts if its settings are those of a connection with commits.
+        # A connection without commits counts only if it has the settings of a connection with commits.
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count
@@ -191,7 +192,7 @@ def _begin(connections: Sequence[Traits]) -> str:
 
 
 def _without_writes(connections: Sequence[Traits]) -> str:
-    """Return a phrase on connections without observed writes, with the reason if known."""
+    """Return a phrase on connections whose writes were not seen, with the reason if it is known."""
     watched = {traits.get("watched", WHOLE) for traits in connections}
     if THREADED in watched:
         return "writes not examined (check_same_thread=False, several threads at work)"
@@ -203,14 +204,14 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the distinct values in the fact `name` of connections, whose text has commas."""
+    """Return the distinct values of the fact `name`, whose text is a list such as "DEFERRED, IMMEDIATE"."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the busy timeout that SQLite answered, in ms; None for a text that is no number."""
+    """Return the busy timeout in ms from SQLite's answer `text`; None if the text is no number."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -227,8 +228,8 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     yield from _short_timeout(here)
     traced = any(suspicion.what == DEFERRED for suspicion in first_suspicions(group).values())
     traced = traced or bool(refused_upgrades(group))
-    # A transaction that reads and then fails to write may leave its connection without commits. So all
-    # connections to the trial's databases count, and not only those with commits.
+    # A transaction that reads and then fails to write may be why a connection has no commits. So look at all
+    # connections to the trial's databases, not only at those with commits.
     if not traced and any(traits.get("upgrades") == "yes" for traits, _ in ours):
         yield Finding(shared.deferred_upgrade)
     modes = {traits.get("journal_mode") for traits in here}
@@ -248,7 +249,7 @@ def setting_findings(group: Group) -> Iterator[Finding]:
     }
     if len(settings) > 1:
         yield Finding(sentences.settings_differ, kinds=len(settings))
-    # Other findings already name the databases in memory. Older reports lack these findings.
+    # If the report has observations IN_MEMORY, other findings name these databases. Older reports lack them.
     named = (":memory:",) if any(True for _ in sightings(group, IN_MEMORY)) else ()
     other_names = dict.fromkeys(
         name
@@ -331,7 +332,7 @@ _MEANINGS = {
         "statement into a transaction.atomic() of its own, and catch the error outside of that."
     ),
 }
-"""Cause and cure of errors of PostgreSQL and of libraries, by the error's name."""
+"""Sentences on cause and cure of errors of PostgreSQL and of libraries, by the error's name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -341,8 +342,8 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 def raised(group: Group, cause: str | None = None) -> Iterator[Finding]:
     """Yield a finding for each kind of exception with its first message, the most frequent first.
 
-    Exceptions that findings on failed statements explain are left out. `cause` has cause and cure of failed
-    migrations; None if unknown.
+    Exceptions that findings on failed statements explain are left out. `cause` is a text on cause and cure of
+    failed migrations; None if the cause is unknown.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -393,14 +394,14 @@ def _share(group: Group, transaction: str, count: int) -> float:
 
 
 def _explanation(what: str) -> str | None:
-    """Return cause and cure of an error, given by name; None if the name does not show the cause."""
+    """Return cause and cure of the error named `what`; None if the name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
 
 
 def call_cost_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions whose calls spend long to open connections, or commit many times."""
+    """Yield findings on transactions whose calls take long to open connections, or commit many times."""
     opening: Mapping[str, str] = {}
     costs: dict[str, dict[str, float]] = {}
     for sighting in sightings(group, CALL_COST):
@@ -429,8 +430,8 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    This includes first statements, which may be slow themselves. So it is limited to OPENING_EXCESS times the
-    opening time after the load.
+    The measured time includes a connection's first statement, which may be slow itself. So each opening
+    counts as at most OPENING_EXCESS times the opening time after the load, which is in `opening`.
     """
     if not opening or not cost["seconds"]:
         return 0.0
@@ -439,7 +440,7 @@ def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> flo
 
 
 def _syncs_commits(group: Group) -> bool:
-    """Return whether any connection syncs its commits to disk; True if no settings are known."""
+    """Return whether a connection syncs each commit to disk; True if no settings are known."""
     settings = [traits for traits, _ in _committers(_kinds(group, CONNECTION))]
     return not settings or any(
         traits.get("synchronous") in ("full", "extra")
@@ -470,7 +471,7 @@ def error_findings(group: Group) -> Iterator[Finding]:
 
 
 def _weight(share: float) -> str:
-    """Return a transaction's share of the calls as a percentage, never rounded up to 100%."""
+    """Return a transaction's share of the calls as a percentage; "99.6%" is not rounded to "100%"."""
     return percent(share) if share < 0.99 or share == 1 else f"{100 * share:.3g}%"
 
 
@@ -498,7 +499,7 @@ long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
 
 
 def _wal_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on the growth of the WAL, and on the cause."""
+    """Yield findings on queries that stayed open, or else on a WAL that grew too much."""
     committers = _committers(_kinds(group, CONNECTION))
     frames = {traits.get("wal_autocheckpoint") for traits, _ in committers}
     yield from wal_findings(group, is_automatic=frames != {"0"})

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> None:
     """Bring the database's files into a state such as "WAL". Raises UsageError if @connect fails.
 
-    Except for NO_FILE, a single process calls @connect first, so that the file is as after an earlier start.
+    For NO_FILE, remove the database. For other states, a single process calls @connect first, so that the
+    file is like one that an earlier start of the application has left.
     """
     if situation == NO_FILE:
         place.clear()
@@ -31,14 +32,14 @@ def prepare_files(situation: str, place: SqlPlace, seed: str, pulse: Pulse) -> N
     path = str(place.directions().address)
     if not Path(path).exists():
         raise UsageError(f"{place.case.spec.file}: connect opened no database at the path that it got.")
-    # A child process converts the file, because no other connection may have the file open when it is closed.
+    # A child process converts the file: when it closes the file, no other connection may have the file open.
     # For CRASHED_WAL, the process ends without closing the file.
     with suppress(Died):
         call_in_subprocess(pulse, convert, path, situation)
 
 
 def convert(path: str, situation: str) -> None:
-    """Set the journal mode of a database; for CRASHED_WAL, end this process with the database open."""
+    """Set the journal mode of a database. For CRASHED_WAL, end this process with the database open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {'DELETE' if situation == ROLLBACK else 'WAL'}").fetchone()
         if situation == CRASHED_WAL:

@@ -18,7 +18,7 @@ SITUATIONS = (NO_FILE, ROLLBACK, WAL, CRASHED_WAL)
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """Transaction of the application."""
+    """Transaction of the application, with its weight."""
 
     name: str
     """Name of the transaction's function."""
@@ -47,7 +47,7 @@ class App:
     situation: str = ""
     """State of the database's files before calls of @connect, such as "WAL"; empty without --start."""
     data: Data = NO_DATA
-    """Database of the transactions, and the checks of its data."""
+    """Database that the transactions use, and the checks of its data."""
     ledger: bool = option(
         switch,
         False,

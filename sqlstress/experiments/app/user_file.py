@@ -40,7 +40,7 @@ MAX_IMPORT_S = 30.0
 MAX_SETUP_S = 600.0
 _WAITS = ". It may be waiting for input or a lock"
 MAX_ENDING_S = 2.0
-"""Maximum wait for the end of the user's threads after the last transaction, in seconds."""
+"""Maximum time that a process waits after the last transaction for the user's threads, in seconds."""
 _SINGLE = (loading.SETUP, loading.CONNECT, loading.FINISH)
 
 
@@ -48,16 +48,16 @@ class Declarations(NamedTuple):
     """Functions that the user's file declares with decorators, such as @connect."""
 
     single: dict[str, Function]
-    """Functions of @setup, @connect and @finish, of which a file has at most one each, by role."""
+    """Functions of @setup, @connect and @finish, by role. A file has at most one of each."""
     transactions: dict[str, Function]
     """Transactions by name."""
     weights: dict[str, int]
     """Weight (relative frequency) of each transaction, by name."""
     checks: dict[str, bool]
-    """Whether a check runs only after all processes have ended, by name of the check."""
+    """Whether a check runs only after all worker processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
-        """Return the transactions' argument: @connect's result; without @connect, the database's address."""
+        """Call @connect and return its result, the transactions' argument; without @connect, `address`."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -107,7 +107,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if an argument is required."""
+    """Return a function without parameters that calls `function`, with `given` if it needs an argument."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -124,16 +124,16 @@ class SentDeclarations(NamedTuple):
     weights: dict[str, int]
     checks: dict[str, bool]
     connects: bool
-    """Whether a function has @connect."""
+    """Whether the file has a function with @connect."""
     creates: bool
-    """Whether @connect succeeds if the database does not exist; False if it was not called."""
+    """Whether @connect succeeded without an existing database; False if @connect was not tried."""
 
 
 def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = False) -> SentDeclarations:
     """Import a file in a child process and return its declarations. Raises UsageError.
 
-    `allow_others` lets the import open databases outside of the trial's folder. `tries_connect` also calls
-    @connect, for a database that does not exist.
+    With `allow_others`, the file may open databases outside of the trial's folder. With `tries_connect`, the
+    child process also calls @connect, with the path of a database that does not exist.
     """
     with tempfile.TemporaryDirectory(prefix="sqlstress-", ignore_cleanup_errors=True) as folder:
         overdue = UsageError(f"{file} takes longer than {MAX_IMPORT_S:g} s to import{_WAITS}")
@@ -150,7 +150,7 @@ def look(file: str, driver: str, *, allow_others: bool, tries_connect: bool = Fa
 def inspect_in_process(
     file: str, directions: ConnectionInfo, allow_others: bool, tries_connect: bool
 ) -> SentDeclarations:
-    """Import a file into this child process of sqlstress, and return its declarations."""
+    """Import a file into this process, a child of sqlstress, and return the file's declarations."""
     files = prepare(directions, "", file, allow_others=allow_others)
     declarations = import_declarations(file)
     files.check()
@@ -165,9 +165,10 @@ def inspect_in_process(
 
 
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
-    """Prepare the database for the load after the user's @setup.
+    """Prepare the database for the load, after the user's @setup.
 
-    `roles` has the roles that the file declares. Raises UsageError if @setup left the database empty.
+    `roles` has those of @setup, @connect and @finish that the file declares. Raises UsageError if @setup left
+    the database empty.
     """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -178,11 +179,11 @@ def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
 
 
 def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
-    """Call the user's @setup or @connect in a child process and return the declared roles.
+    """Call the user's @setup or @connect in a child process and return the roles that the file declares.
 
-    `what` is SETUP or CONNECT. @connect is called before the load, so that its changes do not count as
-    changes during the load. Each call has a new process, because an ORM may refuse to be bound to a database
-    twice. Raises UsageError.
+    `what` is SETUP or CONNECT. @connect is called once before the load, so that its changes of the database
+    do not count as changes during the load. Each call has a new process, because an ORM may refuse to be
+    bound to a database twice. Raises UsageError.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -196,7 +197,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call @setup, or @connect and @finish, and return the declared roles. Raises UsageError."""
+    """Call @setup, or @connect and then @finish. Return the file's declared roles. Raises UsageError."""
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -222,10 +223,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file. Return the object that refuses other databases.
+    """Prepare this process for the user's file. Return the guard that refuses other databases.
 
-    It refuses databases outside of the trial's folder; with `allow_others`, only `original`, the user's
-    database that the trial has copied.
+    The guard refuses databases outside of the trial's folder. With `allow_others`, it refuses only
+    `original`, the user's database that the trial has copied.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -233,14 +234,14 @@ def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_other
     return guard_files(directions, original, allow_others=allow_others)
 
 
-# Threads of the user's code that still run after the last transaction. The process must not wait for them.
+# The user's code may leave threads that run after the last transaction. A process must not wait for them.
 
 
 def unfinished_threads() -> list[str]:
     """Wait up to MAX_ENDING_S for the user's threads. Return the names of threads that still run.
 
-    If there are any, a new thread ends this process with the main thread. Daemon threads do not count,
-    because they do not keep a process from ending.
+    If any thread still runs, start a thread that ends this process once the main thread has ended. Daemon
+    threads do not count, because they do not keep a process from ending.
     """
     deadline = time.monotonic() + MAX_ENDING_S
     for thread in _blocking_threads():
@@ -272,16 +273,16 @@ def _leave_without_them() -> None:
 
 
 _forked: list[bool] = []
-"""Flag: not empty in a process that the user's code forked."""
+"""Flag: the list has an item in a process that the user's code forked, else none."""
 
 
 def _begin_fork() -> None:
     _forked.append(True)
-    # A fork copies no other threads, so the thread that waits for the parent's death is started again.
+    # A fork has no thread but the current one. So start again the thread that waits for the parent's death.
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def leave_if_forked() -> None:
-    """End this process if the user's code forked it: a fork would use the parent's pipes and connections."""
+    """End this process if the user's code forked it. A fork would use the parent's pipes and connections."""
     if _forked:
         os._exit(0)

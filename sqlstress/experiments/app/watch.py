@@ -4,8 +4,8 @@ Python reports each sqlite3 connection to an audit hook before the connection is
 profile function, which runs when `connect` has returned, before the user's code uses the connection.
 
 SQLite's trace then reports the connection's first statements, which show how transactions begin and when data
-is committed. The settings are read at the first commit, and again after a later PRAGMA. The PRAGMAs for this
-read nothing from the database, so that they wait for no lock and take no snapshot.
+is committed. PRAGMAs read the settings at the first query or write, at the first commit, and again at a
+commit after a PRAGMA of the user. They read no data, so that they wait for no lock and take no snapshot.
 
 Settings of PostgreSQL connections are read once, after the load, from connections that run no query.
 
@@ -51,15 +51,14 @@ if TYPE_CHECKING:
     from sqlstress.experiments.app.ledger import Ledger
 
 MAX_CONNECTIONS = 50
-"""Maximum number of connections per process that are examined; others are only counted."""
+"""Maximum number of connections per process that are examined. Later connections are only counted."""
 MAX_STATEMENTS = 200
 """Maximum number of statements per connection that are examined."""
 READ = ("journal_mode", "synchronous", "busy_timeout", "foreign_keys", "wal_autocheckpoint")
-"""PRAGMAs whose values are read."""
+"""PRAGMAs whose values are read as the settings of a connection."""
 _SYNCHRONOUS = ("off", "normal", "full", "extra")
 
-# Observation of the ways in which transactions begin, such as BEGIN IMMEDIATE. The sequence of statements
-# shows these ways.
+# A connection's statements show the ways in which its transactions begin, such as BEGIN IMMEDIATE.
 
 
 _READS, _WRITES = ("SELECT", "VALUES", "WITH"), ("INSERT", "UPDATE", "DELETE", "REPLACE")
@@ -72,19 +71,19 @@ _SETTING = re.compile(
 
 
 class WriteTransactions:
-    """Write transactions of a connection, found in its sequence of statements."""
+    """Write transactions of a connection, as its statements show them."""
 
     def __init__(self) -> None:
         self.ways: dict[str, None] = {}
-        """Ways in which writing transactions begin, in order of first occurrence."""
+        """Ways in which transactions that wrote began, such as DEFERRED, in order of first occurrence."""
         self.locks: dict[str, None] = {}
-        """Ways in which transactions begin with the write lock: IMMEDIATE, EXCLUSIVE."""
+        """Ways in which transactions began with the write lock: IMMEDIATE, EXCLUSIVE."""
         self.upgrades = 0
         """Number of transactions that began DEFERRED, read, and then wrote."""
         self.committed = False
-        """Whether any write transaction was committed."""
+        """Whether a transaction that wrote was committed."""
         self.is_known = False
-        """Whether the settings were read at a commit, and no PRAGMA ran since."""
+        """Whether the settings were read at a commit, and no PRAGMA of the user ran since."""
         self._how = ""
         self._has_read = self._has_written = False
 
@@ -116,27 +115,27 @@ class WriteTransactions:
 
 
 class WatchedConnection:
-    """Settings and transactions of a connection, as observed."""
+    """Observed settings and transactions of a connection."""
 
     def __init__(self) -> None:
         self.opened_timeout_ms: int | None = None
         """Busy timeout just after `connect`, in ms; None if unknown."""
         self.isolation = ""
-        """Python's transaction control, such as "isolation_level=''" or "autocommit=True"."""
+        """Python's mode of transaction control, such as "isolation_level=''" or "autocommit=True"."""
         self.file = ""
         """Path of the main database; empty for a database in memory."""
         self.answers: dict[str, str] = {}
-        """Values of the PRAGMAs in READ, by name; empty before the first reading."""
+        """Values of the PRAGMAs in READ, by name; empty until they are read."""
         self.shared: sqlite3.Connection | None = None
-        """The connection, if several threads use it, to read its settings after the load; else None."""
+        """The connection, to read its settings after the load; None unless several threads use it."""
         self.works = False
-        """Whether any statement ran other than PRAGMA, BEGIN, COMMIT and the like."""
+        """Whether a statement ran that is more than a setting or transaction control (PRAGMA, BEGIN)."""
         self.watched = WHOLE
-        """Statements that are examined: WHOLE, BEGINNING or THREADED."""
+        """Examined statements: WHOLE, BEGINNING (the first ones), or THREADED (until threads shared it)."""
         self.begins = WriteTransactions()
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Read the connection's settings, file, and Python's transaction control."""
+        """Read the connection's settings, its file, and Python's mode of transaction control."""
         autocommit = getattr(connection, "autocommit", -1)
         self.isolation = (
             f"autocommit={autocommit}"
@@ -147,7 +146,7 @@ class WatchedConnection:
         self.answers = {name: str(_first_row(connection, f"PRAGMA {name}")[0]).lower() for name in READ}
 
     def look_at_last(self) -> None:
-        """Read the settings of a connection that several threads share, if no other thread is running."""
+        """After the load, read the settings of a connection that threads shared, if no thread still runs."""
         if self.shared and not other_threads_running():
             with suppress(sqlite3.Error):  # The connection was closed.
                 self.look(self.shared)
@@ -177,7 +176,7 @@ class FileWatch:
     """Observer of this process's sqlite3 connections, by a permanent audit hook."""
 
     def __init__(self, file: str, ledger: Ledger | None = None) -> None:
-        """`file` is the trial's database. `ledger` also follows the connections to this file."""
+        """`file` is the trial's database. `ledger` records the commits of connections to `file`."""
         self._file, self._ledger = file, ledger
         self._seen: list[WatchedConnection] = []
         self._others = 0
@@ -196,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` stores the observations; None beyond MAX_CONNECTIONS."""
+        """Observe a new connection. `seen` stores observations; None after the first MAX_CONNECTIONS."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -205,7 +204,7 @@ class FileWatch:
         def begins(sql: str) -> bool:
             wants_more = handle is not None and handle(sql)
             if followed:
-                # Call `begins` last: the ledger takes the thread's next profile event as the COMMIT's result.
+                # Call `begins` last: the ledger takes the thread's next profile event for the COMMIT's end.
                 followed.begins(sql)
             return wants_more or followed is not None
 
@@ -220,7 +219,7 @@ class FileWatch:
             Listener(connection, begins, ends)
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation for each kind of connection, and for unknown settings."""
+        """Return an observation for each kind of connection, and for connections without known settings."""
         kinds = Counter(tuple(traits.items()) for traits in self._traits())
         unread = sum(seen.works and not seen.answers for seen in self._seen)
         records: list[PlainObservation] = [
@@ -233,10 +232,10 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of connections to the trial's database; " / " separates different values."""
+        """Return the settings of connections to the trial's database; different ones as "1000 / 5000"."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
-        # Prefer connections with a commit: the settings of other connections do not matter for any commit.
+        # Prefer connections that committed, because only their settings matter for commits.
         here = [traits for traits in here if traits["committed"] == "yes"] or here
         names = ("journal_mode", "synchronous", "busy_timeout") if here else ()
         return {name: " / ".join(dict.fromkeys(traits[name] for traits in here)) for name in names}
@@ -250,7 +249,7 @@ class FileWatch:
 
 
 def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) -> Callable[[str], bool]:
-    """Return a function that examines a statement; it returns False after MAX_STATEMENTS statements."""
+    """Return a function that examines a statement, and returns False after MAX_STATEMENTS statements."""
     seen.opened_timeout_ms = _first_row(connection, "PRAGMA busy_timeout")[0]
     begins, numbers = seen.begins, count(1)
 
@@ -261,7 +260,7 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
         seen.works = seen.works or not _SETTING.match(sql)
         commits = begins.add(sql)
         begins.committed |= commits
-        # Read again at a commit: some libraries run a query before they make their settings.
+        # Read the settings again at a commit: some libraries run a query before they change settings.
         if (commits and not begins.is_known) or (not seen.answers and not _SETTING.match(sql)):
             begins.is_known = commits
             with suppress(sqlite3.Error):
@@ -272,19 +271,23 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row as a plain tuple; (None, None, None) without a row."""
+    """Return the first row of a query as a plain tuple; (None, None, None) if there is no row."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
 
 
 def _file_of(connection: sqlite3.Connection) -> str:
-    # No SELECT from pragma_database_list: it would start a read transaction. The main database comes first.
+    # SELECT from pragma_database_list would start a read transaction. The main database comes first.
     return _first_row(connection, "PRAGMA database_list")[2] or ""
 
 
 def database_name(name: str, file: str) -> str:
-    """Return HERE for the database `file`, ":memory:", INSIDE and a relative path, or another path."""
+    """Return the name of a connection's database in observations. `name` is its path, `file` the trial's.
+
+    The result is HERE for the trial's database, ":memory:" without a path, INSIDE and a relative path for
+    another database in the trial's folder, or else the path.
+    """
     if not name:
         return ":memory:"
     with suppress(OSError):  # The file does not exist.
@@ -310,7 +313,7 @@ _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
 """Settings in REPORTED that each session may change for itself."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""Names of isolation levels by psycopg's number, which overrides the session's default."""
+"""Isolation levels by psycopg's number for them. A level set in psycopg overrides the session's."""
 
 Answers = dict[str, str]
 
@@ -319,7 +322,7 @@ class ServerWatch:
     """Reader of the settings of this process's psycopg connections, once after the load."""
 
     def __init__(self, address: str) -> None:
-        """Read the initial settings of a session. Raises EnvironmentFailure if the server is unavailable."""
+        """Connect, and read the settings of a new session. Raises EnvironmentFailure without a server."""
         from sqlstress.targets.postgres.own_schema import opened
 
         with opened(address, "cannot use the server") as connection:
@@ -330,7 +333,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation per kind of connection; the initial settings if none answers."""
+        """Return an observation for each kind of connection; if none answers, that of a new session."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -340,7 +343,8 @@ class ServerWatch:
     def effective(self) -> dict[str, str]:
         """Return the settings of the connections to the trial's schema, by name.
 
-        " / " separates different values. Without connections, settings in _OF_SESSION are left out.
+        If connections differ, " / " separates the values. If there are no connections, return the server's
+        settings, without those that each session may change (_OF_SESSION).
         """
         here = [session for session in self._sessions if self._is_here(session)]
         if not here:
@@ -373,7 +377,7 @@ def open_connections() -> Iterator[Any]:
 
     gc.unfreeze()  # get_objects() hides frozen objects: all that existed before the measurement.
     for candidate in gc.get_objects():
-        # Not isinstance, because it uses an object's __class__, which a user's proxy may override.
+        # isinstance() would use the object's __class__, which a proxy of the user's code may override.
         if issubclass(type(candidate), psycopg.Connection | psycopg.AsyncConnection) and not candidate.closed:
             yield candidate
 
@@ -381,8 +385,8 @@ def open_connections() -> Iterator[Any]:
 def _answers(connection: Any) -> Answers | None:
     """Return the settings of a connection; None if it cannot answer, for example during a query.
 
-    psycopg's low-level connection neither begins a transaction nor applies the user's row factory. A failed
-    transaction is rolled back first, because the user's code no longer continues it.
+    The query uses psycopg's low-level connection, which neither begins a transaction nor applies the user's
+    row factory. A failed transaction is rolled back first: the user's code no longer needs it.
     """
     from psycopg.pq import ExecStatus, TransactionStatus
 

@@ -108,7 +108,7 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files after setup: sqlstress's connections before the load may change them."""
+        """Copy the files after the setup, because sqlstress's own connections may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -136,7 +136,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations, with opening times after the load for calls that open connections."""
+        """Return the observations. Those on calls that open connections get the opening time without load."""
         costs = [
             sighting
             for sighting in sightings
@@ -147,7 +147,7 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the number of schema objects and the least of three opening times in s; empty on errors."""
+        """Return the number of schema objects, and the shortest of three opening times; empty on errors."""
         times_s, objects = [], 0
         try:
             for _ in range(3):
@@ -162,9 +162,9 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations, with a mark where foreign keys are off although tables declare some.
+        """Return the observations; mark connections with foreign keys off if tables declare foreign keys.
 
-        The parent reads the schema, because a worker that closes the file would release the user's locks.
+        The parent process reads the schema: if a worker did, closing the file would release the user's locks.
         """
         without_keys = [
             sighting
@@ -190,6 +190,7 @@ class AppWork(UserWork):
         """Yield sqlstress's checks: use of the trial's database, deleted files, open transactions, ledger.
 
         If the application used another database, the user's checks would prove nothing.
+        With --start, there are no such checks.
         """
         all_sightings = [
             sighting for outcome in outcomes if outcome.findings for sighting in outcome.findings.sightings
@@ -200,7 +201,7 @@ class AppWork(UserWork):
         if self.case.spec.situation:
             return
         used += [HERE for topic, what, _, _, _ in all_sightings if (topic, what) == (USED_FILE, HERE)]
-        # Only a server counts written rows: for files, `rows_written` returns None, so `rows` is 0.
+        # Only a server counts written rows. For files, `rows_written` returns None, so that `rows` is 0.
         rows = 0 if self._rows_before is None else (self.place.rows_written(pulse) or 0) - self._rows_before
         elsewhere = bool(used) and not any(map(is_trial_database, used))
         if rows > 0 and elsewhere:
@@ -286,7 +287,7 @@ _Mark = tuple[int, int, int]
 class FileSnapshot:
     """Copy of the files that the user's setup left, to restore them before the load.
 
-    Processes that open the database before the load may recover, remove or create a WAL.
+    Our processes open the database before the load, and may thus recover, remove or create a WAL.
     """
 
     def __init__(self, where: Path) -> None:
@@ -309,7 +310,7 @@ class FileSnapshot:
         return _marks(self._where) != self._marks
 
     def restore(self) -> None:
-        """Write back changed files and remove new files. Existing files keep their inodes."""
+        """Restore changed and removed files, and remove new files. Existing files keep their inodes."""
         current = _marks(self._where)
         for path in current.keys() - self._marks.keys():
             (self._where / path).unlink()

@@ -70,9 +70,9 @@ class AppSource(UserSource):
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
     _spare: Sequence[int] = ()
-    """File descriptors reserved for the report after the load: user code may take all others."""
+    """File descriptors kept open for the report after the load: the user's code may use up all others."""
     _address = ""
-    """Path of the database, or address of the server."""
+    """Path of the database file, or URL of the database server."""
     _modules: frozenset[str] = frozenset()
     """Names of the modules imported before the user's file."""
 
@@ -89,7 +89,7 @@ class AppSource(UserSource):
         self._folder = Path.cwd()
         self._connections: list[Any] = []
         self._watch: FileWatch | ServerWatch | None = None
-        # Without a database, the calls do nothing, to measure the cost of sqlstress itself.
+        # Without a database, only the cost of sqlstress itself is measured, so the calls do nothing.
         self.calls: Sequence[Callable[[Any], Any]] = [lambda _: None] * len(self.kinds)
         if place.stores:
             self.calls = self._load_calls(
@@ -99,12 +99,12 @@ class AppSource(UserSource):
     def _load_calls(
         self, directions: ConnectionInfo, where: Path, seed: str, words: Any
     ) -> list[Callable[[Any], Any]]:
-        """Import the user's file and call its @connect. Return a function for each transaction.
+        """Import the user's file and call @connect. Return the transactions; with --start, only @connect.
 
         `seed` is for the user's random numbers, and `words` the shared memory of `Openings`. Raises
         EnvironmentFailure if @connect fails, or if the file has changed.
         """
-        # Imported here, because the measurement of sqlstress's own cost does not need these modules.
+        # Imported here: the measurement of sqlstress's own cost does not load these modules.
         from sqlstress.experiments.app.ledger import Ledger
         from sqlstress.experiments.app.openings import CONNECTED, NOT_CONNECTED, Openings
         from sqlstress.experiments.app.user_file import (
@@ -158,7 +158,7 @@ class AppSource(UserSource):
         ]
 
     def _watch_statements(self, address: str) -> FailedStatements:
-        """Start to watch connections to SQLite, and return the recorder of failed statements."""
+        """Start to watch connections to SQLite, if the target is SQLite. Return the recorder of failures."""
         from sqlstress.recording.call_costs import CallCosts
         from sqlstress.recording.callers import UserFrames
         from sqlstress.recording.failed_statements import FailedStatements
@@ -173,11 +173,11 @@ class AppSource(UserSource):
         return statements
 
     def _keep(self, connection: Any) -> None:
-        """Keep the result of @connect, so that it stays open as in an application."""
+        """Keep a connection that @connect returned, so that it stays open as in an application."""
         self._connections.append(connection)
 
     def _cause(self) -> str:
-        """Return a sentence on the first failed statement and its cause, after a space; empty if unknown."""
+        """Return " " and a sentence on the first failed statement and its cause; empty if none failed."""
         from sqlstress.recording import FAILED_STATEMENT
         from sqlstress.recording.failure_facts import explain
 
@@ -201,10 +201,10 @@ class AppSource(UserSource):
         chunk.kinds[index] = FAILED
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Record the durations of failed calls after each batch of calls.
+        """Record the durations of failed calls after a batch of calls.
 
-        Raises EnvironmentFailure if a note was not stored, because the checks would miss it, or if the user's
-        code tried to open another database.
+        Raises EnvironmentFailure if a note was not stored, because the checks would miss that note. Raises it
+        also if the user's code tried to open another database.
         """
         super().settle(chunk, done, results, stamps)
         if self._notes:
@@ -214,7 +214,7 @@ class AppSource(UserSource):
     def _check_files(self) -> None:
         """Raise EnvironmentFailure if the user's code tried to open another database.
 
-        The user's code may have caught the first exception.
+        The user's code may have caught the exception of the refused connection.
         """
         if self._files and self._files.refused:
             raise EnvironmentFailure(f"{self.case.spec.file}: {self._files.refused}")
@@ -226,7 +226,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """Yield the line that reads the schema's state, if @connect failed in a race of migrations."""
+        """With --start, yield the line that reads the schema's state, if @connect repeats a schema change."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -238,7 +238,7 @@ class AppSource(UserSource):
         for descriptor in self._spare:
             os.close(descriptor)
         self._spare = ()
-        # Read the records on lost locks first, because the user's `finish` may close connections.
+        # Read the records on lost locks before the user's @finish, which may close connections.
         lost = self._locks.records() if self._locks else []
         apsw_settings = self._statements.apsw_settings(Path(self._address).name) if self._statements else {}
         if self._finish:
@@ -248,7 +248,7 @@ class AppSource(UserSource):
                 self._errors.add("finish", error)
         if self._notes:
             self._notes.check()
-        # The user's code may have changed the working directory, and sqlstress's paths are relative.
+        # Paths of sqlstress are relative, and the user's code may have changed the working directory.
         os.chdir(self._folder)
         if self._modules:
             user_file = os.path.realpath(self.case.spec.file)
@@ -278,7 +278,10 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a function that calls a transaction, then checks for forks and open transactions."""
+    """Return a function that runs `call`, the transaction `name`, and records transactions left open.
+
+    If the user's code forked this process in the call, the function ends the fork.
+    """
     from sqlstress.experiments.app.user_file import leave_if_forked
 
     def guarded(_: Any) -> None:
@@ -297,13 +300,13 @@ def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -
     return guarded
 
 
-# The rehearsal: transactions are called a few times on a copy of the data, with their statements traced.
+# The rehearsal calls transactions a few times on a copy of the data and traces their SQL, to find races.
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     """Import the user's file, call its @connect, and return a function for each transaction.
 
-    The functions, without parameters, are called on the database `place` to find races.
+    The rehearsal calls these functions, which have no parameters. `place` has the database.
     """
     from sqlstress.experiments.app.user_file import bind_argument, import_declarations, prepare
 
@@ -316,18 +319,18 @@ def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
     return {name: bind_argument(function, given) for name, function in declarations.transactions.items()}
 
 
-# Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised. If
-# libraries wrap an exception of the database in others, the database's error determines the kind.
+# Errors of a process, counted by kind: exceptions of transactions, and errors that no transaction raised. A
+# library may wrap the database's exception in its own. If so, the database's error determines the kind.
 
 
 MAX_NESTED_EXCEPTIONS = 10
-"""Maximum number of nested exceptions that are examined."""
+"""Maximum number of exceptions that are examined, from an exception to those that it wraps."""
 _WIDEST = 160
 _SQLSTATE = re.compile(r"[0-9A-Z]{5}")
 
 
 class Errors:
-    """Exceptions of this process, counted by transaction, SQLite error and class."""
+    """Counter of this process's exceptions, by transaction, database error and class."""
 
     def __init__(self, hidden: Callable[[str], str] = str) -> None:
         """`hidden` removes secrets, such as passwords, from a text."""
@@ -338,7 +341,8 @@ class Errors:
     def add(self, transaction: str, error: BaseException, *, counts: bool = True) -> None:
         """Count an exception of a transaction.
 
-        If `counts` is False, as in the warm-up, count only SQLITE_BUSY errors, without their kind.
+        `counts` is False outside of the measured time, such as in the warm-up. Then count only whether a lock
+        was not available (`busy`), or a snapshot was out of date (`busy_snapshot`).
         """
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
@@ -349,7 +353,7 @@ class Errors:
             self._kinds.add(kind, line(lambda: error_message(error), self._hidden))
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation for each kind of exception, with count and first message."""
+        """Return an observation for each kind of exception, with its count and first message."""
         return [
             (EXCEPTION, what, count, example, {"transaction": transaction, "raised": raised})
             for (transaction, what, raised), count, example in self._kinds
@@ -357,7 +361,7 @@ class Errors:
 
 
 def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
-    """Return the result of `text` in one line, shortened and without secrets; `text` may raise."""
+    """Return the result of `text` in one line, shortened and without secrets. `text` may raise an error."""
     try:
         content = text()
     except Exception:  # The __str__ of a user's exception may raise.
@@ -366,7 +370,7 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield attributes of an exception, then of the exceptions that it wraps; None if missing."""
+    """Yield the attributes `names` of an exception and of those that it wraps; None for missing ones."""
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:
@@ -377,8 +381,8 @@ def _values(error: BaseException, *names: str) -> Iterator[Any]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return the (extended) SQLite result code of an exception or its causes; None without a code."""
-    # Attributes of Python's sqlite3 and of apsw.
+    """Return the extended SQLite result code of an exception or of its causes; None without a code."""
+    # The attributes are those of Python's sqlite3 and of apsw.
     values = _values(error, "sqlite_errorcode", "extendedresult")
     return next((code for code in values if isinstance(code, int)), None)
 
@@ -426,7 +430,7 @@ class OtherErrors:
                 self._add_exception(args.exc_value)
             previous_hook(args)
 
-        # Not a logging handler: with a handler, logging.basicConfig would do nothing for the user's code.
+        # A logging handler would make the user's logging.basicConfig() do nothing. So replace the factory.
         def record(*args: Any, **options: Any) -> logging.LogRecord:
             log_record = previous_factory(*args, **options)
             if log_record.levelno >= logging.ERROR:
@@ -441,7 +445,7 @@ class OtherErrors:
         self._threads.add((name_of(error), class_of(error)), line(lambda: error_message(error), self._hidden))
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation for each kind of error, with count and first message."""
+        """Return an observation for each kind of error, with its count and first message."""
         threads, records = self._threads, self._records
         return [
             *(
