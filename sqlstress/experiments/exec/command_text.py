@@ -66,7 +66,7 @@ class CommandText:
         Both are searched for busy timeouts, transactions and own locks, such as FileLock.
         """
         self.shell = list[Text]()
-        """Texts that are not Python, with known variables replaced by their values."""
+        """Texts of shell scripts (all but Python), with known shell variables replaced by their values."""
         self.sql = dict[str, str]()
         """Contents of the SQL files that the texts name, by file name."""
         if not self.python:
@@ -90,7 +90,10 @@ class CommandText:
                     self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
 
     def touches(self) -> list[Touch]:
-        """Return the shell commands that copy or move the database file, without duplicates."""
+        """Return the commands in shell scripts, such as cp and mv, that copy or move the database file.
+
+        Equal commands of one line are returned once.
+        """
         return [*dict.fromkeys(chain.from_iterable(map(shell_touches, self.shell)))]
 
     @property
@@ -246,9 +249,11 @@ def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
 
 
 def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
-    """Return (place, text up to the next start) for each start of SQLite's shell.
+    """Return (place, text) for each start of SQLite's shell in `text`.
 
-    The text includes the SQL files that it names. If some texts name the database, omit the others.
+    The place is the file and line, or COMMAND. The text of a start ends before the next start, and includes
+    the contents of SQL files that it names; `sql` has the contents by name. If the texts of some starts
+    contain the path of the database, return only these starts.
     """
     found: list[tuple[str, str]] = []
     for line in text:
