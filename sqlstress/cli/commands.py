@@ -50,7 +50,7 @@ OTHER_COMMANDS = {
     "why": ("sqlstress.cli.why:explain_code", "Name the causes of an SQLite error, and their cures."),
     "schema": ("sqlstress.cli.reports:schema", "Print the JSON Schema of the reports."),
 }
-"""Commands without an experiment: import string, and line in the list of commands."""
+"""Commands that are not experiments, by name: import string, and line of `sqlstress --help`."""
 
 
 def summaries() -> dict[str, str]:
@@ -72,10 +72,14 @@ def _suggest_command(word: str) -> str:
 
 
 class LazyGroup(click.Group):
-    """Command group that imports a command when it is called. Without a command, kv runs."""
+    """Command group that imports the module of a command only when the user calls this command.
+
+    If the command line names no command, the command of the default experiment (kv) runs.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # During shell completion, `args` lacks the word at the cursor, which may be a command.
+        # During shell completion, `args` lacks the word at the cursor. That word may be a command, so empty
+        # `args` do not mean that there is no command, and the default command is not added.
         no_command = not args and not ctx.resilient_parsing
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
@@ -154,7 +158,7 @@ def cli() -> None:
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the command `name`, which measures an experiment."""
+    """Return the command that measures the experiment `name`, such as "kv"."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -185,7 +189,10 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its own options, and return the exit code."""
+    """Run a study that parses its options itself, and return the exit code.
+
+    `values` has the unparsed options, which `study.parse_request` parses.
+    """
     # Imported only when needed, so that errors in options are reported at once.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
@@ -217,7 +224,10 @@ Made = Callable[[str], click.Command]
 
 
 class ExperimentCommand(GroupedCommand):
-    """Command for the default experiment, or for another: `limit sql a.sql`."""
+    """Command for the default experiment. Its arguments may name another: `limit sql a.sql`.
+
+    If they do, the variant of the command for the named experiment runs instead.
+    """
 
     def __init__(self, *args: Any, made: Made, **known: Any) -> None:
         super().__init__(*args, **known)
@@ -241,9 +251,10 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a function the command for an experiment.
+    """Return a decorator that makes a function the command for `experiment`.
 
-    `made` returns the variant of the command for an experiment, given its name.
+    The user may name another experiment in the arguments of the default experiment's command. If so, the
+    command `made(name)` runs instead. `settings` are arguments of click's decorator, such as `help`.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
@@ -256,7 +267,11 @@ def other_experiments() -> str:
 
 
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
-    """Return the experiment named in `words` (the default if none is), and the remaining words."""
+    """Return the experiment named in `words` (the default if none is), and `words` without the name.
+
+    `made` returns the command for an experiment. The options of these commands show which words are values of
+    options, so that a value is not taken for the name.
+    """
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         index += 1 if _is_complete(words[index], made) else 2
@@ -287,7 +302,7 @@ def short_names(files: Sequence[Path]) -> list[str]:
 def read_options(words: Sequence[str], options: Iterable[Option], where: str) -> dict[str, Any]:
     """Return the unparsed values of the options in `words`, by option name. Raises UsageError.
 
-    `where` is the option that contains the words, such as --a, with which error messages begin.
+    `where` is the option whose value the words are, such as --a. Error messages begin with `where`.
     """
     expected = list(options)
     command = click.Command(where, params=click_options(expected), add_help_option=False)

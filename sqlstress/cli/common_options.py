@@ -57,7 +57,11 @@ _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return an item that makes the shell complete files or folders; empty if `metavar` names neither."""
+    """Return a completion item that makes the shell complete the path of a file or folder.
+
+    `metavar` is the name of the option's value in `--help`, such as FILE, FOLDER or N. The list is empty if
+    the value is neither a file nor a folder.
+    """
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -65,7 +69,10 @@ def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
 
 
 class HeadedOption(_CompletedParameter, click.Option):
-    """Click option made from one of our options, with a heading in `--help`. Its value is not parsed."""
+    """Click option made from one of our options, with a heading in `--help`.
+
+    Click leaves its value unparsed: `parse_options` of sqlstress.plan parses it later.
+    """
 
     def __init__(self, option: Option) -> None:
         names = [f"-{option.short}"] * bool(option.short) + [f"--{option.name}", *option.aliases]
@@ -121,7 +128,7 @@ class GroupedCommand(click.Command):
         try:
             words = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            # An experiment has reasons why it lacks some options of other experiments.
+            # `unsupported` has the reasons why this experiment lacks options of other experiments.
             experiment = commands().get(str(ctx.info_name).rpartition(" ")[2])
             reason = experiment.unsupported.get(error.option_name.lstrip("-")) if experiment else None
             message = (
@@ -254,14 +261,17 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add options for files and the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Parameters of the options that sweeps have, but not A/B tests and searches."""
+"""Parameters to leave out for commands that are no sweep, such as A/B tests and searches.
+
+A sweep measures all cases of a plan.
+"""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and the display, except `without`.
 
-    `saves` is for a study whose report has no figures of cases: it begins the help text of -o, which then
-    has only formats that need no such figures.
+    Set `saves` only for a study whose report has no figures per case, such as a crash test. The help text of
+    -o begins with `saves`, and lists only the formats that need no figures per case.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -276,7 +286,11 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 
 
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the unparsed values set by the user, by option name, such as "busy-timeout"."""
+    """Return the unparsed values that the user set, by option name, such as "busy-timeout".
+
+    `given` has the values of click's parameters. The value of a parameter that the user did not set is None
+    or ().
+    """
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
 
@@ -304,7 +318,12 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study and return the exit code. With `strict`, a study without an answer fails."""
+        """Run a study and return the exit code.
+
+        `opening` makes the study's bench (its tools, such as a folder). `formats` has the formats that -o
+        may use. With `strict`, the exit code is not 0 if the study has no definite answer, such as an
+        inconclusive A/B test.
+        """
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver
 
@@ -330,7 +349,7 @@ class RunOptions(NamedTuple):
         from sqlstress.cli.measure import command_line
         from sqlstress.studies.sweep import study_of_plan
 
-        # A study such as a crash test has no figures of cases, which some formats need.
+        # Some formats need figures per case. A study such as a crash test has no such figures.
         formats = DOCUMENTS if plan.experiment and plan.experiment.study else FORMATS
         study, session = study_of_plan(plan, self.directory, self.keep, command_line(), self.keep_going)
         return self.measure(study, session, formats)

@@ -103,7 +103,8 @@ def watcher(visible: bool) -> Iterator[Observer]:
         return
     from tqdm import tqdm
 
-    # By default, tqdm makes a lock of multiprocessing, which prints a warning after a killed run.
+    # By default, tqdm makes a lock with the module multiprocessing. After a killed run, that module would
+    # print a warning about the lock.
     tqdm.set_lock(RLock())
     with tqdm(
         desc="examining this machine", total=1.0, unit="", leave=False, bar_format=LAYOUT, dynamic_ncols=True
@@ -111,8 +112,8 @@ def watcher(visible: bool) -> Iterator[Observer]:
         yield Bar(bar)
 
 
-# Display of `sqlstress watch`, which observes other programs. `page` returns their state as several lines,
-# `line` as a single line.
+# Display of `sqlstress watch`, which observes other programs. The method `moment` of an observer receives the
+# present state of these programs as two functions: `page` returns several lines of text, `line` a single one.
 
 
 class LinePrinter(Observer):
@@ -141,9 +142,10 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield an observer that shows the state of other programs if `wanted`.
+    """Yield the observer that shows the state of other programs, at each moment of observation.
 
-    The state is redrawn in place, or printed as lines if `plain` or without a terminal.
+    The state is redrawn in place. It is printed as lines if `plain` is set or there is no terminal. Without
+    `wanted`, the observer shows nothing.
     """
     if not wanted:
         yield Observer()

@@ -42,8 +42,9 @@ def print_text(text: str, end: str = "\n") -> None:
         try:
             click.echo(text + end, nl=False)
         except UnicodeEncodeError:
-            # The encoding of standard output, such as an old code page of Windows, lacks a character. The
-            # block characters of bars become digits, and other missing characters become "?".
+            # The encoding of standard output, such as an old code page of Windows, lacks a character. Block
+            # characters, whose heights show values, become the digits 1 to 8. Dashes become "-", the micro
+            # sign becomes "u", and other missing characters become "?".
             encoding = sys.stdout.encoding
             plainer = (text + end).translate(_PLAINER).encode(encoding, "replace").decode(encoding)
             click.echo(plainer, nl=False)
@@ -89,9 +90,9 @@ class Output:
         write_atomically(self.path, text)
 
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
-        """Write (name, report) pairs, without the names if the format shows none.
+        """Write reports, given as (name, report) pairs. Raises EnvironmentFailure.
 
-        Raises EnvironmentFailure.
+        A format in NAMED_FORMATS shows several reports under their names. Other formats show no names.
         """
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
@@ -116,9 +117,10 @@ class Output:
 
 
 def parse_outputs(texts: Sequence[str], formats: Collection[str] = FORMATS) -> list[Output]:
-    """Return the outputs for all values of -o; remove unfinished files of killed runs in their folders.
+    """Return the outputs for all values of -o.
 
-    Raises UsageError for an invalid value, and EnvironmentFailure if standard output is needed but closed.
+    Also remove unfinished files, which killed runs left, from the folders of these outputs. Raises UsageError
+    for an invalid value, and EnvironmentFailure if standard output is needed but closed.
     """
     outputs = [parse_output(text, formats) for text in texts]
     if sum(output.is_stdout for output in outputs) > 1:
@@ -241,7 +243,10 @@ class SaveStep:
 
     @classmethod
     def here(cls, tell: Tell = print_text) -> SaveStep:
-        """Return the output to the current step. Raises UsageError outside of GitHub Actions."""
+        """Return the output to the step of GitHub Actions that runs this process.
+
+        `tell` prints the annotations. Raises UsageError outside of GitHub Actions.
+        """
         name = os.environ.get(VARIABLE)
         if not name:
             raise UsageError(f"--github works in GitHub Actions only: {VARIABLE} is not set. Leave it out.")
@@ -324,7 +329,10 @@ class Saver:
         return cls(parsed_outputs, terminal, step, None if quiet else tell)
 
     def after_step(self, report: Report) -> None:
-        """Write the report so far to the files."""
+        """Write the report so far to the files, after a step of the study.
+
+        Pipes and devices are written only at the end.
+        """
         self.problem = None
         self._save(self._files, report)
 
@@ -365,9 +373,10 @@ class Saver:
 
     @contextmanager
     def interruption_explained(self) -> Iterator[None]:
-        """Turn a KeyboardInterrupt in the block into Interrupted, which names the written files.
+        """Turn a KeyboardInterrupt in the block into Interrupted, whose message names the written files.
 
-        After the block, stop signals are ignored, because only the final messages are still to be printed.
+        If the block ends without an error, later stop signals are ignored, because only the final messages
+        are still to be printed.
         """
         # Imported here, because commands that only show reports do not need this module.
         from sqlstress.system.interrupt import ignore_stop_signals

@@ -112,9 +112,9 @@ def _json_files(folder: Path) -> Iterator[Path]:
 def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], details: bool) -> None:
     """Compare saved reports side by side, case by case. The first report is the baseline.
 
-    The differences between them come first, then the figures. Meaningless ratios are left out, such as
-    between synced and unsynced commits. A folder stands for its JSON files, also in subfolders. Needs no
-    SQLite.
+    The differences between the reports come first, such as settings and machines, then the figures.
+    Meaningless ratios are left out, such as between synced and unsynced commits; --anyway shows them, too. A
+    folder stands for its JSON files, also in subfolders. Needs no SQLite.
     """
     from sqlstress.analysis.comparison import compare as compared
     from sqlstress.analysis.differences import differing_options
@@ -123,7 +123,8 @@ def compare(files: tuple[Path, ...], anyway: bool, outputs: tuple[str, ...], det
     from sqlstress.show.text import pages
 
     targets = parse_outputs(outputs, COMPARISON_FORMATS)
-    # Read before counting: a single argument is more often a wrong path than a lone report.
+    # Read before counting, so that an error about a path comes before an error about the number of reports. A
+    # single argument is more often a wrong path than a lone report.
     reports = [read(file) for file in files[: len(LETTERS)]]
     if not 2 <= len(files) <= len(LETTERS):
         raise UsageError(

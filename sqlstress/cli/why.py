@@ -15,7 +15,7 @@ from sqlstress.show.endings import FINE
 from sqlstress.sqlite_codes import BUSY_SNAPSHOT, NAMES, name
 
 MIN_WAIT_S = 0.1
-"""Shortest wait, in seconds, that does not count as "at once"."""
+"""Waits below this number of seconds count as "at once"."""
 MAX_CAUSES = 4
 MEASURING_COMMANDS = "sqlstress app FILE or sql FILE measures your statements"
 
@@ -69,12 +69,20 @@ def _lines(code: int, waited_s: float | None) -> list[str]:
 
 
 def _candidates(diagnosis: Diagnosis, limit: int) -> list[str]:
-    """Return up to `limit` causes with remedies, the likeliest (with the most general rule) first."""
+    """Return up to `limit` causes with remedies, the likeliest first.
+
+    A rule names a cause and the facts that the cause needs. The rule with the fewest facts is the most
+    general, so its cause is the likeliest. This rule is the last in `diagnosis`.
+    """
     return [f"{rule.cause} {rule.cure}" for rule in diagnosis.possible[::-1][:limit]]
 
 
 def facts_of_wait(waited_s: float | None) -> Facts:
-    """Return the facts that follow from a statement's wait; for None (unknown), no facts."""
+    """Return the facts that follow from the time that a statement waited before it failed.
+
+    A wait of less than MIN_WAIT_S counts as "at once", a longer wait as "the timeout" (the whole busy
+    timeout). If the wait is unknown (None), the facts are unknown.
+    """
     if waited_s is None:
         return Facts()
     return Facts(waited="at once" if waited_s < MIN_WAIT_S else "the timeout")

@@ -51,7 +51,7 @@ class ExaminedFiles(NamedTuple):
     """Result of an examination of the files."""
 
     files: Sequence[Contents]
-    """Contents of all files; empty if a file cannot be read."""
+    """Contents of each file. The sequence is empty if any of the files cannot be read."""
     integrity: Check
     seconds: float
     """Time to open and read the files, in seconds."""
@@ -104,12 +104,12 @@ class CrashDatabase:
                 contents, complaints = self._read(path)
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
-                # Raise an error that is no fault of the file, such as a lack of memory. An error without a
-                # result code of SQLite is a fault of the file only if the driver raised it, because it could
-                # not decode a text.
+                # Raise an error that is no fault of the file. With a result code of SQLite, this is an error
+                # such as a lack of memory. Without a result code, it is every error but those of the driver:
+                # the driver raises an error if it cannot decode a text of a damaged file.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
-                # Check an unreadable file again, because integrity_check names the damaged page.
+                # Run integrity_check on the unreadable file, because its answer names the damaged page.
                 complaints = integrity(self.case, path, "integrity_check", _never_interrupt) or [
                     error_message(error)
                 ]
@@ -144,7 +144,7 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Record the transactions found for dead writers, which later rounds must find again.
+        """Add the transactions found for dead writers to the contents that later rounds expect.
 
         Return the number of found transactions that had not been acknowledged.
         """
@@ -175,7 +175,10 @@ class CrashDatabase:
 
 
 def _never_interrupt() -> None:
-    """Do nothing; passed as `pulse`, because the examination of a file must not be interrupted."""
+    """Do nothing; passed as `pulse`, because the examination of a file must not be interrupted.
+
+    A pulse is a function that long-running code calls often, and that raises Interrupted to stop the code.
+    """
 
 
 def read(connection: Connection) -> tuple[Contents, list[Definition], list[str]]:

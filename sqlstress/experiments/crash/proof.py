@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class AcknowledgedRecords(NamedTuple):
-    """Bounds of one writer, whose transactions are numbered from 1."""
+    """Bounds of one writer: the least and the largest number of its transactions in the files.
+
+    The writer's transactions are numbered from 1.
+    """
 
     least: int
     """Number of acknowledged transactions, which the files must all have."""
@@ -33,13 +36,14 @@ class Contents(NamedTuple):
     log: Sequence[Entry]
     """Transactions in the log table, in the order of commits."""
     rows: Mapping[Any, Any]
-    """Values of the table record, by key."""
+    """Values in the table `record`, by key."""
 
 
 def check_acknowledged(bounds: Mapping[int, AcknowledgedRecords], files: Sequence[Contents]) -> Check:
-    """Check that the log tables have all acknowledged transactions, and none that never began.
+    """Check that the logs have every acknowledged transaction, and only begun transactions, each once.
 
-    `bounds` has the numbers of acknowledged and of begun transactions, by writer.
+    Each file has a log, the table `log`. `bounds` has the numbers of acknowledged and of begun transactions,
+    by writer.
     """
     tally = CheckCounter(ACKNOWLEDGED)
     numbers_by_writer, repeated = numbers_found(files)
@@ -89,7 +93,11 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 
 
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
-    """Remove the rows of `entry` from `left`; return text on the first row that differs, or ""."""
+    """Compare the rows that `entry` wrote with `left`; return text on the first difference, or "".
+
+    `left` has the rows of the file that are still to be compared. The compared rows are removed, so that the
+    rows that remain at the end are rows that no transaction wrote.
+    """
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]
     if not differing:

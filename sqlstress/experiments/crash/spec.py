@@ -54,7 +54,11 @@ ACKNOWLEDGED, WHOLE, INTEGRITY, SURVIVORS = (
     "integrity_check",
     "survivors",
 )
-"""Names of the checks: lost transactions, torn transactions, file structure, progress of survivors."""
+"""Names of the checks.
+
+ACKNOWLEDGED: the files have every acknowledged transaction. WHOLE: the files have all rows of a transaction,
+or no row. INTEGRITY: the structure of the files is sound. SURVIVORS: writers that were not killed continue.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class Kills:
     checkpoints: int = 0
     """Number of WALs counted in `wals` that had an unfinished checkpoint."""
     verdict: Verdict = field(default_factory=Verdict)
-    """Results of the checks over all rounds; `checked` counts an item once per round."""
+    """Results of the checks over all rounds. In `checked`, a file examined in three rounds counts as 3."""
     effective: dict[str, str] = field(default_factory=dict)
     """Settings reported by SQLite after the first write, by name."""
     seconds: float = 0.0
@@ -104,12 +108,15 @@ class Kills:
 
     @property
     def lost_count(self) -> int:
-        """Number of acknowledged transactions missing, plus transactions that should not exist."""
+        """Number of problems in the logs of transactions, found by the check ACKNOWLEDGED.
+
+        A problem is a lost acknowledged transaction, or a transaction that should not exist.
+        """
         return self._problems(ACKNOWLEDGED)
 
     @property
     def torn_count(self) -> int:
-        """Number of records (groups of rows) with a row not from their last transaction."""
+        """Number of records (groups of rows) with a row that the record's last transaction did not write."""
         return self._problems(WHOLE)
 
     def _problems(self, name: str) -> int:

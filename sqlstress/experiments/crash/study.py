@@ -58,7 +58,7 @@ class Victims(Pool):
         self.go(Window(now, now, FOREVER_NS))
 
     def acknowledged(self) -> int:
-        """Return the number of transactions acknowledged to living writers."""
+        """Return the number of acknowledged transactions (whose COMMIT returned) of living writers."""
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
@@ -107,7 +107,7 @@ GOES_ON_S = 30.0
 """Time limit for living writers to acknowledge a transaction, in seconds; long enough for any disk."""
 
 HELD_S = 0.1
-"""Seconds without an acknowledgement after which the examining connections are closed.
+"""Seconds to wait for the first acknowledgement before the examining connections are closed.
 
 An open connection may prevent an exclusive lock that a writer needs.
 """
@@ -118,7 +118,7 @@ class KillRound:
 
     def __init__(self, database: CrashDatabase, victims: Victims, plan: KillPlan, pulse: Pulse) -> None:
         self.fallen: str | None = None
-        """Reason why a writer ended by itself; None if no writer did."""
+        """Problem of a writer: it ended by itself, or acknowledged no transaction. None without a problem."""
         self.verdicts: list[Verdict] = []
         """Verdicts of all examinations, and of the check that surviving writers continue."""
         self._database, self._victims, self._plan, self._pulse = database, victims, plan, pulse
@@ -171,7 +171,10 @@ class KillRound:
         self._victims.let_write(self._plan.then_s, self._pulse)
 
     def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Set and return `fallen`: the reason why a writer ended by itself, or `otherwise`."""
+        """Return `fallen`, the problem of a writer; first set it if it is None.
+
+        If a writer ended by itself, the problem is the reason of its end, else `otherwise`.
+        """
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
         self.fallen = self.fallen or reason
@@ -181,7 +184,8 @@ class KillRound:
         """Return the present bounds of each writer, by writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
-            # A living writer may begin a transaction at any moment, so one more may be in the files.
+            # A living writer may begin a transaction at any moment, so the files may have one more than the
+            # acknowledged transactions. A dead writer's ledger shows whether a transaction was in progress.
             more = 1 if number in victims.alive else ledger.under_way()
             done = ledger.acknowledged()
             bounds[victims.before + number] = AcknowledgedRecords(done, done + more)
@@ -238,7 +242,10 @@ class KillPlan(NamedTuple):
     then_s: float
     """Time for which surviving writers continue after the first examination, in seconds."""
     held: bool
-    """Whether examining connections stay open until the writers begin."""
+    """Whether the connections of the previous round's examination stay open when the writers begin.
+
+    They are closed before the last writers are killed, or earlier: see HELD_S.
+    """
 
 
 def draw(seed: int, number: int, writers: int) -> KillPlan:
@@ -347,7 +354,7 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of `kills` with `verdicts` of the last round added."""
+    """Return the sum of the verdict of `kills` and the `verdicts` of the last round."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORDS = 64
 """Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Largest writer number that fits into the stamp in a value."""
+"""Largest writer number that fits into a value. A value begins with its writer and transaction."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",
@@ -89,7 +89,11 @@ def transactions(case: Case, records: Records, writer: int) -> Iterator[Entry]:
 
 
 def writing(connection: Connection, begin: str) -> Operation:
-    """Return a function that writes (rows, entry) in a transaction; `begin` is IMMEDIATE, for example."""
+    """Return a function that takes (rows, entry), and writes both in one transaction.
+
+    `rows` are the keys and values of a record; `entry` is the row for the table log. `begin` is the kind of
+    BEGIN, such as "IMMEDIATE".
+    """
     start, end, log = (connection.writer(sql) for sql in (f"BEGIN {begin}", "COMMIT", LOG))
 
     def write(params: tuple[list[Any], Entry]) -> None:
@@ -103,14 +107,20 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Steps of a writer. All writers open the files at once; the first writer recovers them."""
+    """Source of a writer's steps; a step is a transaction.
+
+    All writers open the files at the same time. The writer that is the first to open a file recovers it.
+    """
 
     kinds = ("transaction",)
 
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        """`salt` is the number of writers in earlier rounds of the database."""
+        """`salt` is the number of writers in earlier rounds of the database.
+
+        The writer's number is `worker` + `salt`, so all writers of the database have different numbers.
+        """
         (words,) = shared
         self._client = place.client(worker)
         super().__init__(words, worker, self._client, self._open_and_write(case, worker + salt))

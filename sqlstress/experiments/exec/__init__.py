@@ -9,20 +9,22 @@ EXIT_CODE, STDERR, ANSWER, ENDED = "exit code", "standard error", "answer", "end
 TOO_LATE, LEFT_BEHIND, ESCAPED, STAYED = "--timeout", "left behind", "out of reach", "stayed"
 """Reasons for which sqlstress killed processes.
 
-TOO_LATE: time limit exceeded. LEFT_BEHIND: processes outlived their command. ESCAPED: processes had left the
-process group of their command. STAYED: with --lines, the program ran on after the end of its input or output.
+TOO_LATE: a command exceeded its time limit. LEFT_BEHIND: processes in the command's process group outlived
+the command. ESCAPED: processes had left this group, and were found at the end of the trial. STAYED: the
+program of --lines, which is started once and receives lines, ran on after the end of its input or output.
 """
 MOMENTS, OPEN, CLOSED, SLEEPING = "moments", "database open", "database not open", "asleep"
-"""Topic of the samples of running commands, and the kinds of samples.
+"""MOMENTS: topic of the samples of a running command. The others: states of the command in a sample.
 
-SLEEPING: no process of the command has the database open, and all sleep, for example in a wait for a lock.
+OPEN: a process of the command has the database open. CLOSED: no process has the database open, and some run.
+SLEEPING: no process has the database open, and all sleep, for example in a wait for a lock.
 """
 DELETED_LOCK = "deleted lock file"
 """Topic of commands that held the lock of a deleted file; the kind is the name of the file."""
 TOUCHED = "database copied or moved"
 """Topic of programs that copied, moved, replaced or deleted the database file in use.
 
-The traits are the file, the program and the line of a script that runs the program, if known.
+The traits are the file, the program and, if known, the place where a script runs the program: file and line.
 """
 TIMEOUTS = "busy timeouts"
 """Topic of busy timeouts in the text of commands that printed a lock error; the traits are `Timeouts`."""
@@ -36,11 +38,11 @@ class Timeouts(NamedTuple):
     short: str = ""
     """Busy timeout that is too short, such as "PRAGMA busy_timeout = 5" (milliseconds)."""
     short_at: str = ""
-    """File and line of the short timeout, such as "import.sh:9"."""
+    """File and line of the busy timeout in `short`, such as "import.sh:9"."""
     short_ms: str = ""
-    """Value of the short timeout, in ms."""
+    """Value of the busy timeout in `short`, in ms."""
     seconds: str = ""
-    """"yes" if the text gives the short timeout in seconds; else empty."""
+    """"yes" if the busy timeout in `short` is written in seconds, not in ms; else empty."""
     shells: str = ""
     """"yes" if the text starts SQLite's shell on the database; else empty."""
     unset_at: str = ""

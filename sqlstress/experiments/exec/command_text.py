@@ -30,7 +30,7 @@ _SQL_FILE = re.compile(r"[\w./-]+\.sql\b")
 
 
 class TextLine(NamedTuple):
-    """Line of a script, or of a word of the command."""
+    """Line of a script, or of code in the command itself, such as CODE in `sh -c CODE`."""
 
     at: str
     """File and line, such as "import.sh:9", or COMMAND."""
@@ -61,9 +61,12 @@ class CommandText:
         """Arguments of the command's script, or of its program if there is no script."""
         spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
         self.python: list[Text] = [spoken] if is_python(spoken) else []
-        """Texts in Python, searched for busy timeouts and locks, but not for copies."""
+        """Texts in Python. Only `shell` is searched for copies of the database.
+
+        Both are searched for busy timeouts, transactions and own locks, such as FileLock.
+        """
         self.shell = list[Text]()
-        """Texts that are not Python, with known variables replaced by their values."""
+        """Texts of shell scripts (all but Python), with known shell variables replaced by their values."""
         self.sql = dict[str, str]()
         """Contents of the SQL files that the texts name, by file name."""
         if not self.python:
@@ -87,7 +90,10 @@ class CommandText:
                     self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
 
     def touches(self) -> list[Touch]:
-        """Return the shell commands that copy or move the database file, without duplicates."""
+        """Return the commands in shell scripts, such as cp and mv, that copy or move the database file.
+
+        Equal commands of one line are returned once.
+        """
         return [*dict.fromkeys(chain.from_iterable(map(shell_touches, self.shell)))]
 
     @property
@@ -110,10 +116,13 @@ class CommandText:
 
 
 def arguments_of(command: Sequence[str]) -> Sequence[str]:
-    """Return the words after the command's script (a file, or -c CODE), or else after its program."""
+    """Return the arguments of the command's script; without a script, the arguments of its program.
+
+    The script is a file or -c CODE. For `python a.py x`, the only argument is x.
+    """
     for place, word in enumerate(command[1:], 1):
         if command[place - 1] == "-c":
-            # In `sh -c CODE NAME ARGUMENT`, NAME becomes $0.
+            # In `sh -c CODE NAME ARGUMENT`, NAME becomes $0, so the arguments begin after NAME.
             return command[place + 1 + (Path(command[0]).name in _SHELLS) :]
         with suppress(OSError, ValueError):
             if Path(word).is_file():
@@ -214,7 +223,7 @@ def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 SHORT_MS = 100
-"""Busy timeout, in ms, below which the value is probably a mistake: commits can take longer."""
+"""Busy timeouts below this number of ms are probably mistakes, because commits can take longer."""
 _TIMEOUT_MS = re.compile(r"busy_?timeout['\"]?\s*[=(:,]\s*(?:\w+\s*,\s*)?(\d+)\b|\.timeout\s+(\d+)\b", re.I)
 """Pattern of a busy timeout in ms: PRAGMA busy_timeout = 5, busy_timeout(db, 5), .timeout 5."""
 _TIMEOUT_S = re.compile(r"\bsqlite3\.connect\(.*\btimeout\s*=\s*(\d+(?:\.\d*)?|\.\d+)")
@@ -240,9 +249,11 @@ def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
 
 
 def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
-    """Return (place, text up to the next start) for each start of SQLite's shell.
+    """Return (place, text) for each start of SQLite's shell in `text`.
 
-    The text includes the SQL files that it names. If some texts name the database, omit the others.
+    The place is the file and line, or COMMAND. The text of a start ends before the next start, and includes
+    the contents of SQL files that it names; `sql` has the contents by name. If the texts of some starts
+    contain the path of the database, return only these starts.
     """
     found: list[tuple[str, str]] = []
     for line in text:

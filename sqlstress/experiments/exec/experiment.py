@@ -30,13 +30,19 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Journal modes that a database file keeps; other modes are only valid for one connection."""
+"""Journal modes that a command finds when it opens the database.
+
+Other modes are only valid for the connection that sets them.
+"""
 DATABASE_S = 0.3
 """Estimated time to create and check the database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the case (set of options) with the driver `driver`. Raises UsageError."""
+    """Return the first case (set of options) with the driver `driver`. Raises UsageError.
+
+    The other cases with this driver differ in the number of processes and the rate.
+    """
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
         refuse_original(request.spec.command, data.database)
@@ -121,9 +127,10 @@ class ExecExperiment(UserExperiment):
     applies_settings = False
 
     def cases(self, request: ExecRequest) -> Iterator[Case]:
-        """Yield cases of the command and of an empty command, by number of processes, target and rate.
+        """Yield a case of the command for each number of processes, target and rate.
 
-        Raises UsageError for an invalid request.
+        Each case on the first target is followed by a case of an empty command, except with --alone or
+        --lines. Raises UsageError for an invalid request.
         """
         _check(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:
@@ -134,7 +141,7 @@ class ExecExperiment(UserExperiment):
             for first in firsts:
                 for case in cases_at_rates(request, replace(first, concurrency=concurrency)):
                     yield case
-                    # The empty command opens no database, so one target is enough.
+                    # The empty command opens no database, so it is measured on the first target only.
                     if first is firsts[0] and not (request.selection.alone or first.spec.lines):
                         yield replace(case, spec=replace(first.spec, command=(), stdin=None, where=False))
 

@@ -1,7 +1,8 @@
-"""Start and end of the user's programs. No process that a program started is left running.
+"""Start and end of the user's programs.
 
-Each program has a process group: a signal to the group reaches the program's children, and Ctrl-C does not
-reach the group. On Windows, only the program itself is killed.
+Each program has a process group. When a program ends, the other processes of its group are killed, so that no
+process is left running. On Windows, only the program itself can be killed. Ctrl-C does not reach the group:
+sqlstress itself ends the program.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ class WatchedProgram:
         with self._lock:
             self._running, too_late = None, self._too_late
         group_remained = _end_group(process.pid)
-        # After a kill, processes of the group may take a moment to end. Such processes do not count as left
-        # behind.
+        # After a kill at the time limit, processes of the group may take a moment to end. So these processes
+        # do not count as left behind.
         return CommandExit(code, too_late, group_remained and not too_late)
 
     def _watch(self) -> None:
@@ -159,7 +160,10 @@ class Dialogue(WatchedProgram):
         return text if answer else self.leave()
 
     def leave(self) -> CommandExit:
-        """Close the program's input and return its exit. Kill a program that runs on for PATIENCE_S."""
+        """Close the program's input, wait for the end of the program, and return the program's exit.
+
+        A program that runs on for PATIENCE_S seconds is killed.
+        """
         process = self._running
         assert process and process.stdin and process.stdout
         with suppress(OSError):
@@ -176,9 +180,10 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line and any output read with it; empty if the output ends before a line break.
+    """Return the next line, and further output that was read at the same time.
 
-    Stop after LONGEST_ANSWER bytes without a line break.
+    If the output ends before a line break, return no bytes. After LONGEST_ANSWER bytes without a line break,
+    return the bytes read so far.
     """
     received = b""
     while b"\n" not in received and len(received) < LONGEST_ANSWER:

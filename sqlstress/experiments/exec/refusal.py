@@ -18,7 +18,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Maximum size of a file that counts as a script, in bytes."""
 VARIABLE = "SQLSTRESS_DATABASE"
-"""Environment variable with the path of the database for each command."""
+"""Environment variable from which every command can read the path of the trial's database."""
 _VARIABLE_WITH_DEFAULT = rf"\b{VARIABLE}\b[\s\"'`\])}}:=?|,/-]*?(?:\bor\b[\s\"'`(]*)?"
 """Pattern of the variable before a default value: ${NAME:-path}, get("NAME", "path")."""
 CURE = f"Write {{db}} in its place, or read the variable {VARIABLE}"
@@ -61,7 +61,10 @@ def lockless_place(command: Sequence[str]) -> str:
 
 
 def _contains_path(path: str, text: str) -> bool:
-    """Return whether a text contains a path, except as the default value of SQLSTRESS_DATABASE."""
+    """Return whether a script contains a path, other than as the default value of SQLSTRESS_DATABASE.
+
+    The path is such a default value in ${SQLSTRESS_DATABASE:-path}, for example.
+    """
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 

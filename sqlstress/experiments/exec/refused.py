@@ -23,11 +23,15 @@ MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
 """Maximum numbers of explained errors, causes per error, and characters of one error's causes."""
 NO_TIMEOUT, READ_BEFORE_WRITE = "no-timeout", "read-before-write"
 USUAL = NO_TIMEOUT, READ_BEFORE_WRITE, "held-longer"
-"""Names of the usual causes of SQLITE_BUSY, the likeliest first, if only the output is known."""
+"""Names of the usual causes of SQLITE_BUSY.
+
+The first cause is the likeliest if only the output of the command is known. The cause "held-longer" means
+that other connections held the lock during the whole busy timeout.
+"""
 WAITED_NS = 1e9
 """Minimum median time of failed commands, in ns, that suggests a wait for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
-"""Messages of SQLite that other libraries also write."""
+"""Messages of SQLite that other libraries also write, so they do not show that an error is SQLite's."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 ARGUMENT, SCRIPT = "argument", "script"
@@ -51,7 +55,7 @@ class PrintedError(NamedTuple):
     alone: bool
     """Whether only one command ran at a time."""
     text: str
-    """Name of the error; for a duplicate key, the message with the columns."""
+    """Name of the error, such as "SQLITE_BUSY"; for a duplicate key, the message with the columns."""
     shell: str = ""
     """ARGUMENT or SCRIPT if SQLite's shell printed the error; else empty."""
 
@@ -100,10 +104,11 @@ def refused(group: Group) -> Iterator[Finding]:
 
 
 def _failure_time(group: Group, printed: int) -> FailureTime | None:
-    """Return the time until commands failed; None if it is not the time of a single statement.
+    """Return the time until commands failed; None if it is unknown or misleading.
 
-    `printed` is the number of lock errors in the output. If there are more errors than failed commands,
-    commands went on after an error. A long time is then the sum of several statements.
+    `printed` is the number of lock errors in the output. If it is larger than the number of failed commands,
+    commands went on after an error. If so, a long time is misleading: it is not the wait of one statement,
+    but the sum of several waits.
     """
     time = failure_time_of(failures_of(group.runs), None)
     if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:
@@ -114,7 +119,8 @@ def _failure_time(group: Group, printed: int) -> FailureTime | None:
 def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_waited: bool) -> list[str]:
     """Return the possible causes of an error with remedies, the likeliest first.
 
-    `time` is the time until commands failed, and `has_waited` whether they had waited for a busy timeout.
+    `time` is the time until commands failed; None if unknown. `has_waited` is whether the median of this time
+    is so long (WAITED_NS) that commands probably waited for a busy timeout.
     """
     if error.code == DUPLICATE and (is_race := _is_race(group)) is not None:
         return [_RACE if is_race else _REPEATED_KEY]
@@ -134,7 +140,8 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
             holder="this process" if error.alone else None,
         )
     diagnosis = diagnose(error.code, facts)
-    # `diagnose` lists special causes before usual causes.
+    # Only the output is known, so usual causes come first, in the order of USUAL. Other causes follow, the
+    # most general first: `diagnose` lists the most special first, so its order is reversed.
     from_usual_to_special = diagnosis.possible[::-1]
     possible = sorted(from_usual_to_special, key=_place_in_usual)
     texts = [f"{rule.cause} {rule.cure}" for rule in possible]
@@ -165,7 +172,8 @@ def _timeouts(group: Group) -> Timeouts:
 def _may_have_read(error: PrintedError, timeouts: Timeouts) -> bool:
     """Return whether a transaction may have read before its first write.
 
-    SQLite's shell begins no transaction by itself, so its script shows how transactions begin.
+    For SQLite's shell, the text of the command shows this: the shell begins no transaction by itself, so only
+    a deferred BEGIN in the text lets a transaction read first. For other programs, return True.
     """
     return not (error.shell and timeouts.shells) or bool(timeouts.deferred)
 
@@ -211,7 +219,10 @@ _REPEATED_KEY = "It also fails with one process, so it is no race: the command i
 
 
 def _is_race(group: Group) -> bool | None:
-    """Return whether duplicate keys need several processes to occur; None if no run had one process."""
+    """Return whether duplicate keys occurred only in runs with several processes.
+
+    Return None if there is no run with a single process.
+    """
     alone = [run for run in group.runs if run.case.concurrency == 1 and run.case.spec.command and run.valid]
     if not alone:
         return None
@@ -220,7 +231,11 @@ def _is_race(group: Group) -> bool | None:
 
 
 def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedError, str]]:
-    """Return two dictionaries by SQLite error: number of messages, and a line of code that failed."""
+    """Return two dictionaries by SQLite error: number of messages, and a source line that failed.
+
+    The source line is an example from the user's program, such as `db.execute("COMMIT")`. It is missing if no
+    message contains it.
+    """
     counts, sources = Counter[PrintedError](), dict[PrintedError, str]()
     for run in group.runs:
         for sighting in run_sightings(run):
@@ -248,7 +263,11 @@ def errors_after(group: Group, kind: str) -> tuple[str, ...]:
 
 
 def _touch_before(group: Group, code: int) -> str:
-    """Return MOVED or COPIED if a move or copy of the database in use explains the error; else empty."""
+    """Return MOVED or COPIED if a move or copy of the database in use explains an error; else empty.
+
+    `code` is the result code of the error. The database is in use while commands have it open. Only the kinds
+    of observed moves and copies count, not their times.
+    """
     seen = {sighting.what for sighting in sightings(group, TOUCHED)}
     kinds = (kind for kind, codes in CONSEQUENCES.items() if kind in seen and code & 0xFF in codes)
     return next(kinds, "")
@@ -260,6 +279,10 @@ def run_sightings(run: Run) -> Iterator[Sighting]:
 
 
 def error_code(message: str) -> int | None:
-    """Return the SQLite result code in a program's message; None if there is no rule for the code."""
+    """Return the SQLite result code in a program's message.
+
+    Return None if the message is not one of SQLite, or if `analysis.causes` has no rule (cause and cure) for
+    the code.
+    """
     code = code_in(message) if _SQLITE.search(message) else None
     return code if code and rules_of(code) else None

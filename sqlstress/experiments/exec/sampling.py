@@ -41,11 +41,12 @@ else:
 EVERY_S = 0.02
 """Interval between samples, in seconds. A sample takes about 0.1 ms."""
 WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
-"""Indices of the numbers that a trial's workers share. The first four are flags.
+"""Indices into an array of numbers that the workers of a trial share. The first four numbers are flags.
 
 WORKED: an operation succeeded. STRAYED: a command had the original --database open. REACHED: a command had
-the trial's database open. SHARED: two commands had it open at once. From FIRST_PID on, a number per worker:
-the ID of its command if the command had the database open in the last sample, else 0.
+the trial's database open. SHARED: commands of two workers had the trial's database open at once. FIRST_PID:
+index of the first worker's process ID, which is followed by those of the other workers. It is the ID of the
+worker's command if the command had the database open in the last sample, else 0.
 """
 
 
@@ -55,20 +56,28 @@ class OpenFileSampler:
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
-    """Collector of signs of faults, like `_signs` and `_wals`; unset without a database file or /proc."""
+    """Collector of programs that copy or move the database.
+
+    Like `_signs` and `_wals`, it is not set if there is no database file or no /proc.
+    """
 
     def __init__(
         self, database: str, original: str, pid: Callable[[], int | None], flags: Any, worker: int
     ) -> None:
-        """`pid` returns the ID of the running command. `worker` counts from 1.
+        """`pid` returns the ID of the running command. `worker` is the number of the worker, from 1.
 
-        `original` is the path of the original --database; empty if commands use no copy of it.
+        `original` is the path of the original --database; empty if commands do not use a copy of a database.
+        `flags` is the array that the workers share, with the indices WORKED to FIRST_PID.
         """
         self._database, self._pid, self._flags = os.path.realpath(database), pid, flags
         self._own_pid = FIRST_PID + worker - 1
         self._original = Path(original) if original else None
         self._states = Counter[str]()
-        """Number of samples by state of the command: OPEN, CLOSED or SLEEPING."""
+        """Number of samples by state of the command.
+
+        OPEN: a process of the command has the database open. SLEEPING: no process has the database open, and
+        all sleep. CLOSED: no process has the database open, and some run.
+        """
         self._lock_files: set[tuple[int, str]] = set()
         """Pairs (process, name of a deleted file on which the process held a lock)."""
         self._ends = threading.Event()
@@ -160,7 +169,8 @@ def sleeps(pid: int) -> bool:
 def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
     """Yield the names of deleted files that a process has locked.
 
-    Omit -wal and -shm: the last process to close a database deletes these while it holds their locks.
+    Omit -wal and -shm: the last process to close a database deletes these two files before it releases its
+    locks.
     """
     for file in files:
         if file.name.endswith(("-wal", "-shm")):
@@ -170,8 +180,9 @@ def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
 
 
 # Signs of lost locks. In WAL mode SQLite holds a shared lock on the database file as long as it has the -shm
-# file open, and a library maps that file once for each process. So a process with -shm open and without a
-# lock has lost its locks, and a process that maps the beginning of -shm twice has two SQLite libraries.
+# file open. So a process with -shm open and without a lock has lost its locks. An SQLite library maps -shm
+# only once in a process, for all connections. So a process that maps the beginning of -shm twice has two
+# SQLite libraries.
 #
 # A process with an open rollback journal writes, for which SQLite needs a lock. Without a lock, the program
 # has told SQLite to take none: nolock=1, or vfs=unix-none.
@@ -180,9 +191,10 @@ def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples without a lock that prove lost locks.
+"""Number of consecutive samples of a process without a lock that prove lost locks.
 
-Fewer prove nothing: a program that often reopens the database may release its lock during a sample.
+Fewer samples prove nothing. A sample reads several files of /proc, and a program that often reopens the
+database may release its lock between two of these reads.
 """
 
 
@@ -201,11 +213,15 @@ class LockSigns:
         self._openers: set[int] = set()
         """Processes that had the database open, in any journal mode."""
         self._writers: dict[int, bool] = {}
-        """Whether a process had a lock, by process with an open rollback journal."""
+        """By process that had a rollback journal open: whether the process also had a lock."""
         self._opened = Counter[int]()
         """Largest number of descriptors of the database that were open, by process."""
         self._programs: dict[int, tuple[str, set[str]]] = {}
-        """LIBRARIES or LOADED (kind of the sign), and the mapped program files, by process."""
+        """By process that may use two SQLite libraries: kind of the sign, and mapped program files.
+
+        The kind is LIBRARIES if the process maps -shm twice. It is LOADED if the process has the database
+        open twice, but does not map -shm.
+        """
 
     def add(self, pid: int, parent: int, files: Sequence[OpenFile]) -> None:
         """Add a sample of process `pid`, a child of `parent`, which has the database open."""
@@ -223,7 +239,8 @@ class LockSigns:
         if len(index) > 1 and self._programs.get(pid, (LOADED,))[0] == LOADED:
             self._examine_mappings(pid)
         self._users.add(pid)
-        # A forked process has its parent's descriptors, but not its locks.
+        # A forked process has the descriptors of its parent, but not the parent's locks. So a process is not
+        # examined if its parent had -shm open.
         may_lack_locks = self._lists_locks and parent not in self._users
         if not may_lack_locks or self._has_lock(pid, descriptors, index[0], self._index):
             self._unlocked.pop(pid, None)
@@ -235,7 +252,8 @@ class LockSigns:
     def _add_writer(self, pid: int, descriptors: Sequence[str], files: Sequence[OpenFile]) -> None:
         """Record whether a process with an open rollback journal holds a lock, as a writer must.
 
-        Omit a database with a lock folder: its VFS (unix-dotfile) uses no locks of the system.
+        `descriptors` are those of the database file; `files` are all open files of the process. If the folder
+        DATABASE.lock exists, record nothing: the VFS unix-dotfile made it, and uses no locks of the system.
         """
         journals = [file.number for file in files if file.name == self._journal]
         if journals and self._lists_locks and not Path(f"{self._database}.lock").exists():
@@ -245,7 +263,8 @@ class LockSigns:
     def _has_lock(self, pid: int, descriptors: Iterable[str], number: str, path: str) -> bool:
         """Return whether a process has a lock on the database, or has just closed the file `path`.
 
-        `descriptors` are those of the database file. `number` is the descriptor of `path`.
+        The process needs the lock only while it has `path` (the -shm file or the journal) open. `number` is
+        the descriptor of `path`; `descriptors` are those of the database file.
         """
         folder = Path(f"/proc/{pid}")
         for _ in range(2):
@@ -258,7 +277,11 @@ class LockSigns:
         return False
 
     def _examine_mappings(self, pid: int) -> None:
-        """Record the mapped program files of a process that may use two SQLite libraries."""
+        """Record the program files that a process maps, if it may use two SQLite libraries.
+
+        Program files are executables and libraries. The process may use two SQLite libraries if it maps the
+        beginning of -shm twice, or does not map -shm. Call this only if it has the database open twice.
+        """
         try:
             lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
         except OSError:
@@ -273,7 +296,11 @@ class LockSigns:
             self._programs[pid] = LIBRARIES if beginnings else LOADED, programs
 
     def observations(self) -> list[PlainObservation]:
-        """Return the signs as observations. Signs of two libraries list all program files, one per line."""
+        """Return the signs as observations, each with the number of processes.
+
+        A sign of two SQLite libraries in a process lists all program files of the process, one per line. The
+        parent process finds the SQLite libraries among them.
+        """
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
         if lockless := self._lockless - users:
@@ -299,9 +326,9 @@ class DeletedWals:
         self._database, self._wal = database, f"{database}-wal"
         self._users: set[int] = set()
         self._holders: set[int] = set()
-        """Processes with a deleted WAL that had a lock on the database."""
+        """Processes that had a lock on the database and a deleted WAL open."""
         self._writers: set[int] = set()
-        """Processes with a deleted WAL that was written after its deletion."""
+        """Processes that had a deleted WAL open after some process wrote into the deleted WAL."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
         """Add a sample of a process that has the database open."""
@@ -316,7 +343,11 @@ class DeletedWals:
             self._writers.add(pid)
 
     def observations(self) -> list[PlainObservation]:
-        """Return the numbers of processes as observations, by whether they held a lock and wrote."""
+        """Return the numbers of processes that had a deleted WAL open, as observations.
+
+        There is an observation for each combination of two facts: whether the processes had a lock on the
+        database, and whether their WAL was written after its deletion.
+        """
         kinds = Counter((pid in self._holders, pid in self._writers) for pid in self._users)
         return [
             (LOST_LOCKS, DELETED, count, "", deleted_traits(has_lock=has_lock, is_written=is_written))
@@ -325,7 +356,10 @@ class DeletedWals:
 
 
 class Copiers:
-    """Collector of programs such as cp that read or write a database whose WAL or journal is in use."""
+    """Collector of programs such as cp that have a database open while its WAL or journal is in use.
+
+    Such a program has a name in COPIERS, and does not have the WAL or -shm open.
+    """
 
     def __init__(self, database: str) -> None:
         """`database` is a path without symbolic links."""
@@ -372,7 +406,7 @@ def writes(information: Path) -> bool:
 
 
 def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
-    """Return the traits of an observation of processes with a deleted WAL."""
+    """Return the traits (facts by name) of an observation of processes with a deleted WAL."""
     return {
         "file": "the WAL",
         "at": "",

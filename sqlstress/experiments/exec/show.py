@@ -52,7 +52,10 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label of sqlstress as a holder of the write lock: closing its last connection takes the lock."""
+"""Label of sqlstress itself in the list of processes that held the write lock.
+
+SQLite takes the write lock when sqlstress closes its last connection.
+"""
 MAX_TOUCHES = 3
 """Maximum number of shown programs that copy or move the database."""
 MOST_KINDS = 5
@@ -91,7 +94,8 @@ def starting(group: Group) -> Iterator[Finding]:
 def _share_of_starting(group: Group) -> float | None:
     """Return the share of a command's time spent starting and ending, 0 to 1; None if unknown.
 
-    With too few samples, this is the time of the empty command divided by the time of the command.
+    This is the share of the samples in which the command is CLOSED. With fewer than MOMENTS_ENOUGH samples,
+    it is the time of the empty command divided by the time of the command.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -173,7 +177,7 @@ def databases(group: Group) -> Iterator[Finding]:
 
 
 def cut_short(group: Group) -> Iterator[Finding]:
-    """Yield findings on commands and processes that sqlstress had to kill."""
+    """Yield findings on commands that sqlstress had to kill, and on processes that outlived commands."""
     for kind, count in count_by_kind(group, ENDED, attrgetter("what")).items():
         cases = (run.case for run in group.runs if any(kind == seen.what for seen in run_sightings(run)))
         if kind == TOO_LATE:

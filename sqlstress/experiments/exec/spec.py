@@ -15,7 +15,7 @@ from sqlstress.user_work.options import NO_TARGETS, Data, DataOptions, TargetOpt
 EMPTY_COMMAND = "empty command"
 MAX_WORDS = 1000
 MAX_BYTES = 100_000
-"""Maximum size of a command, in bytes; no system has a lower limit."""
+"""Maximum size of a command, in bytes. Linux and macOS have higher limits."""
 
 
 def words(value: Any) -> tuple[str, ...]:

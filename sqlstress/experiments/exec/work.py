@@ -64,18 +64,28 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key in `carry` of the error text, if commands of an earlier trial used the original database."""
+"""Key of an error text in `carry`, a dictionary that successive trials share.
+
+The text is set if commands of an earlier trial used the original database.
+"""
 LONG_NS = 86_400 * NS_PER_S
-"""One day, in ns. Reads update only access times older than a day (mount option relatime)."""
+"""One day, in ns: difference between a file's modification time and the access time that we set.
+
+With the mount option relatime, a read updates an access time that is before the modification time or is older
+than a day.
+"""
 SEARCH_S = 0.5
 """Minimum seconds between searches for deleted WALs, which list all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
-"""Minimum number of samples that prove the copy unused, if it was open in none of them."""
+"""Number of samples of open files that prove the copy unused, if no sample shows the copy open."""
 
 
 class ExecWork(UserWork):
-    """Parent process's part of a trial of exec. No process of a command outlives the trial."""
+    """Parent process's part of a trial of exec.
+
+    At the end of the trial, it kills all processes that the commands left running.
+    """
 
     redefines = True
     """Whether commands may change the schema."""
@@ -182,9 +192,9 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield an observation of processes with a deleted WAL that no worker saw.
+        """Yield an observation of processes that had a deleted WAL open, and that no worker saw.
 
-        Such processes have left their process group. `sightings` are the observations of the workers.
+        These processes have left their process group. `sightings` are the observations of the workers.
         """
         seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
         if (unseen := len(self._deleted) - seen) > 0:
@@ -195,7 +205,7 @@ class ExecWork(UserWork):
     def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
         """Yield the observations of a trial, and the line of a script that disables SQLite's locks.
 
-        The line is reported only with other signs of missing locks, because it may open another file.
+        The line is reported only with other signs of missing locks, because it may concern another database.
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
@@ -208,7 +218,10 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
 
     def _with_text(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield the observations of a trial, and facts in the command's text that explain them."""
+        """Yield the observations of a trial, and observations from the command's text that explain them.
+
+        The text shows programs that copy or move the database and, for lock errors, the busy timeouts.
+        """
         if not self.case.spec.command or self.case.server or not self.place.stores:
             yield from sightings
             return
@@ -251,7 +264,7 @@ def printed_in(sightings: Iterable[Sighting]) -> list[str]:
 
 
 def is_deleted(sighting: Sighting, name: str) -> bool:
-    """Return whether a process had the lock of the deleted database file `name`."""
+    """Return whether an observation is a lock that a process held on the deleted file `name`."""
     return sighting.topic == DELETED_LOCK and sighting.what == name
 
 
@@ -260,9 +273,9 @@ def touches(
 ) -> Iterator[Sighting]:
     """Yield observations of programs that copied the database `file` in use, or moved it.
 
-    `seen` are programs that had the file open. `is_shared` is whether two commands had it open at once,
-    `is_moved` whether it was moved or deleted. Without such a sign, a program that only the text names is
-    omitted, because it may run while the file is not in use.
+    `seen` has the observations of programs that had the file open. `is_shared` is whether two commands had it
+    open at once, `is_moved` whether it was moved or deleted. A program that is only in the text is omitted
+    unless one of these facts confirms it, because it may run while the file is not in use.
     """
     named = text.touches()
     programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
@@ -303,8 +316,8 @@ def end_marked(name: str, value: str) -> int:
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
     """Yield the observations; list only the SQLite libraries of a process, not all its program files.
 
-    Omit processes that opened the database twice with one library. Omit processes without a lock if two
-    libraries in one process explain the lost locks.
+    Omit observations of processes that opened the database twice with one library. Omit observations of
+    processes without a lock if another process with two libraries explains the lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:
@@ -324,9 +337,10 @@ def sqlite_files(paths: str) -> list[str]:
     return [build.file for build in builds_of_files(paths.splitlines())]
 
 
-# The parent compares the state of the original with its state before the load, about ten times a second. It
-# does not open the original: on POSIX, closing the file would drop the locks of a connection that the calling
-# program of `sqlstress.measure` may have.
+# The parent process compares the state of the original with its state before the load, about ten times a
+# second. It does not open the original: the user's program that calls `sqlstress.measure` may have a
+# connection to the original in this process. On POSIX, closing the file would drop the locks of that
+# connection.
 
 
 State = dict[str, tuple[int, int]]
@@ -382,10 +396,16 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Monitor of the original --database, and of a trial's copy, during one load."""
+    """Monitor that detects commands which use the original --database instead of the trial's copy.
+
+    It observes both databases while the workers of one trial run.
+    """
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
-        """`marker` is an environment variable (name, value) of all commands of the trial."""
+        """`database` is the path of the original, `copy` the path of the trial's copy.
+
+        `marker` is an environment variable (name, value) of all commands of the trial, to recognize them.
+        """
         self._path, self._copy, self._marker = Path(os.path.realpath(database)), copy, marker
         self._before, self._copy_before = state_of(self._path), state_of(copy)
         self._read_ns = marked_unread(copy)
@@ -407,7 +427,11 @@ class Original:
         return False
 
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
-        """Raise EnvironmentFailure if a command used the original database; record other changes."""
+        """Raise EnvironmentFailure if a command used the original; record changes by other programs.
+
+        The workers observe the open files of commands: `opened_by_command` is whether a command had the
+        original open, `copy_was_opened` whether a command had the copy open.
+        """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")
         now = state_of(self._path)

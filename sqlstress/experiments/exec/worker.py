@@ -80,7 +80,7 @@ class ProgramSource(UserSource):
         self._ends = Counter[str]()
         self._failed = 0
         *_, self._flags, trial = shared
-        # For a target that stores nothing, no command runs.
+        # With a target that stores nothing, sqlstress measures only its own cost, so no command runs.
         self._runs = place.stores
         self.calls: Sequence[Callable[[Any], Any]] = (self._run if self._runs else lambda _: None,)
         if place.stores:
@@ -88,7 +88,8 @@ class ProgramSource(UserSource):
 
     def _begin(self, directions: ConnectionInfo, trial: str) -> None:
         if sys.platform != "win32":
-            # Commands must handle SIGINT as in a shell. Otherwise they would inherit an ignored or blocked
+            # Commands must handle SIGINT as in a shell, but they inherit an ignored or blocked signal from
+            # the worker. They do not inherit a handler. So set a handler that does nothing, and unblock the
             # signal.
             signal.signal(signal.SIGINT, lambda *_: None)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -126,7 +127,10 @@ class ProgramSource(UserSource):
         return Given(number, self.worker, self._address, self.case.spec.inner, self.random)
 
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
-        """Reuse the numbers of operations that were prepared but not run."""
+        """Make the numbers ({n}) of operations that did not run available for later operations.
+
+        All operations in `chunk` were prepared and got a number, but only the first `done` ran.
+        """
         self._number -= (len(chunk.kinds) - done) * self.case.concurrency
 
     def _count(self, ended: CommandExit) -> None:
@@ -269,7 +273,7 @@ class LineSource(ProgramSource):
         if self._dialogue.pid is not None and self._dialogue.leave().stayed:
             self._ends[STAYED] += 1
         samples = self._sampler.sightings()
-        # Without a copy of --database, the time with the database open is of no interest.
+        # The samples of MOMENTS show whether commands use the copy of --database. Without a copy, omit them.
         has_copy = self.case.spec.data.database
         self.seen.sightings = [sample for sample in samples if has_copy or sample[0] != MOMENTS]
         self.seen.reconnected = True  # The program has closed the database, so the WAL may have been removed.

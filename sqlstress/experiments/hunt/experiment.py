@@ -1,4 +1,4 @@
-"""The experiment `hunt`, whose rounds are trials with a random load."""
+"""The command `hunt`, a search for races, and its experiment `races`: trials with a random load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class HuntSpec(StudySpec):
-    """Declaration of the study that the command `hunt` runs: a search for races."""
+    """Description of the study that the command `hunt` runs: a search for races.
+
+    A study chooses the cases of an experiment that it measures.
+    """
 
     result = Hunt
     result_key = ("hunt", "found")
@@ -35,7 +38,7 @@ class HuntSpec(StudySpec):
 
 
 class HuntExperiment(Experiment):
-    """The experiment of `sqlstress hunt` with its own load, not the user's; its name is `races`."""
+    """The experiment `races`: the load that `sqlstress hunt` runs if the user gives no work."""
 
     name = "races"
     spec = Round

@@ -1,4 +1,7 @@
-"""Checks of a round: of each snapshot that a process reads, and of the final database."""
+"""Checks of a round: of each snapshot that a process reads, and of the final database.
+
+A transaction is acknowledged when its COMMIT has returned without an error.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,9 @@ WRITES, SUMS, STALE, TORN, DAMAGED = (
 )
 """Names of the checks.
 
-Their meaning: no acknowledged write is lost; no amount is lost; a read sees all commits that were
-acknowledged before it began; each snapshot is a single state; SQLite reports no damage.
+WRITES: no acknowledged write is lost. SUMS: no amount is lost. STALE: a read sees all commits that were
+acknowledged before it began. TORN: a snapshot is the state after a commit, not a mixture of several states.
+DAMAGED: SQLite reports no damage.
 """
 TOTAL = ACCOUNTS * EACH
 """Sum of all accounts, which no transaction changes."""
@@ -46,11 +50,11 @@ class SnapshotState(NamedTuple):
     sums: tuple[Any, Any]
     """Sum of all accounts, read from the table and from an index."""
     parts: Mapping[int, int]
-    """Last transaction that wrote any of the writer's rows, by writer."""
+    """Largest number of a transaction in the writer's rows of the table `part`, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """For each writer: (writer, first and last transaction in the table log, number of rows).
+    """For each writer: (writer, first and last transaction, number of rows) in the table `log`.
 
-    Empty if transactions do not write to this table (option churn is off).
+    Empty if transactions insert no rows there, because the option --churn is off.
     """
     again: Mapping[int, int]
     """Number of committed transactions by writer, read again at the end of the read transaction."""
@@ -100,7 +104,7 @@ def contradictions(snapshot: SnapshotState) -> Iterator[Violation]:
 
 
 class Writer(NamedTuple):
-    """Acknowledged transactions of one writer, numbered from 1."""
+    """Progress of one writer: acknowledged and begun transactions, which are numbered from 1."""
 
     number: int
     """Number of the writer, from 0."""
@@ -115,7 +119,8 @@ class Writer(NamedTuple):
 def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) -> Iterator[str]:
     """Yield text on each lost transaction of a writer, from the final contents of the database.
 
-    `counts` has the number of transactions by writer, `parts` the last transaction by row.
+    `counts` has the number of committed transactions by writer. `parts` has the last transaction that wrote a
+    row, by number of the row.
     """
     number, acknowledged, last_begun, last = writer
     unknown = {last_begun} - {acknowledged}
@@ -136,7 +141,10 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield text on each row (number, transaction, filler) that mixes several transactions."""
+    """Yield text on each row (number, transaction, filler) whose filler is of another transaction.
+
+    Each transaction writes its own filler, of `size` bytes, into a row.
+    """
     for row, transaction, filler in rows:
         is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32
         if not is_valid or filler != filler_of(transaction, size):

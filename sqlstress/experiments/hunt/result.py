@@ -66,7 +66,7 @@ class Witness:
     verdict: Verdict
     """Results of the checks, with counter-examples."""
     schedule: Schedule | None = None
-    """Pauses of the user's work; null for the hunt's own load, whose case has the pauses."""
+    """Pauses of the user's work; null for the hunt's own load. The pauses of that load are in `case`."""
     tries: int = 0
     """Number of repetitions of the round."""
     failed: int = 0

@@ -1,9 +1,12 @@
 """Rounds of a hunt: random rounds, and smaller variants of a round that failed.
 
-Half of the rounds are crowds, which show races of checkpoints: several processes run checkpoints while
-writers continue, and few readers block the checkpoints. In other rounds everything varies. Pauses are short
-and frequent, or long and rare as in PCT (Burckhardt et al., 2010). They occur at all kinds of VFS calls
-(calls of SQLite's interface to files) or at a few kinds, which are called points.
+Half of the rounds are crowds, which show races of checkpoints. In a crowd, several processes run checkpoints
+while writers continue. There is at most one reader, because readers block checkpoints. In other rounds
+everything varies.
+
+Pauses are short and frequent, or long and rare as in PCT (probabilistic concurrency testing, Burckhardt et
+al., 2010). They occur at all kinds of VFS calls (calls of SQLite's interface to files) or at a few kinds,
+which are called points.
 """
 
 from __future__ import annotations
@@ -44,13 +47,16 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of a round without random choices. With synchronous=off, commits do not wait for the disk."""
+"""Values of the options that the user left out, for a round without random choices (--as-given).
+
+With synchronous=off, commits do not wait for the disk.
+"""
 
 
 def draw_round(base: Case, number: int, *, as_given: bool = False) -> Case:
     """Return the round `number`. Fields that are None in `base` are drawn at random.
 
-    With `as_given`, they get default values instead.
+    With `as_given`, nothing is drawn: fields that are None in `base` get their default values.
     """
     random = Random(f"{base.seed}:round:{number}")
     if as_given:
@@ -140,10 +146,10 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 
 
 def scheduled(random: Random, given: Schedule) -> Schedule:
-    """Return pauses for the user's work. Fields that are None in `given` are drawn at random.
+    """Return a schedule (pauses) for the user's work. Fields that are None in `given` are drawn at random.
 
-    Most races of applications are between a read and the following write, where a connection takes the write
-    lock. So some schedules pause only at the point write-lock.
+    Most races of applications happen between a read and the following write. Just before the write, the
+    connection takes the write lock. So some schedules pause only at the point write-lock.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -197,7 +203,7 @@ def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
 
 
 def _less(count: int, least: int) -> Iterator[int]:
-    """Yield some counts from `least` to below `count` in ascending order."""
+    """Yield a few numbers from `least` to below `count` in ascending order: 1, 2, 5 and 9 for 1 and 10."""
     yield from dict.fromkeys(
         smaller_count
         for smaller_count in (least, least + 1, count // 2, count - 1)
@@ -264,7 +270,10 @@ class OwnRounds:
 
 
 def _option_words(part: Any, usual: Mapping[str, Any]) -> list[str]:
-    """Return the options whose values differ from `usual`, as words of a command line."""
+    """Return the options whose values differ from `usual`, as words of a command line.
+
+    `part` has the options as fields; it is a Round, for example. `usual` has the default values by field.
+    """
     words = []
     for field, option in options_of(cast(Any, type(part))).items():
         value = getattr(part, field)
@@ -280,10 +289,13 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Rounds with the user's work: its cases in turns, each with new random pauses."""
+    """Rounds with the user's work: its cases one after the other, repeatedly, with new random pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
-        """Fields that are None in `given` are drawn at random. `command` begins the printed command."""
+        """Fields that are None in `given` are drawn at random.
+
+        `command` has the first words of the command that repeats a round.
+        """
         self._cases, self._given, self._command = cases, given, tuple(command)
 
     def draw(self, number: int) -> Drawn:
@@ -307,7 +319,10 @@ class UserRounds:
 
 
 def pauses_of(drawn: Drawn) -> Pauses:
-    """Return a function that returns the pauses of process number N; None means no pauses."""
+    """Return a function from the number of a process to the pauses of that process.
+
+    The function returns None for a process without pauses.
+    """
     case, schedule = drawn
 
     def words_of(process: int) -> list[int] | None:

@@ -177,8 +177,8 @@ def _load(witness: Witness) -> str:
 def _pauses(rates: Mapping[str, int], points: Sequence[str]) -> str:
     """Return text such as "; pauses: each writer at 1 of 100 calls"; empty without pauses.
 
-    `rates` has N by role: a process pauses at one in N calls, never if N is 0. `points` are kinds of VFS
-    calls.
+    `rates` has a number N by role, such as writer: a process with this role pauses at one in N calls, or
+    never if N is 0. `points` are kinds of VFS calls.
     """
     pauses = [f"each {role} at 1 of {digits(rate)} calls" for role, rate in rates.items() if rate]
     if not pauses:
