@@ -361,9 +361,12 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
-    # searched for this key.
+    # searched for this key: for all its columns if the query computes the rest, as max(number) does.
     searched = conditions(query.sql) if write.unseen else columns
-    refused = any(key in key_columns and key <= columns and key & searched for key in keys)
+    refused = any(
+        key in key_columns and key <= columns and (key <= searched if query.summarises else key & searched)
+        for key in keys
+    )
     decides = query.found is False or query.summarises or _decides_by_all_rows(query, statement)
     return not refused and decides and _may_take_from(write, columns)
 

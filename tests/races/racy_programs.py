@@ -34,6 +34,7 @@ CREATE TABLE job (id INTEGER PRIMARY KEY, status TEXT, worker TEXT);
 CREATE TABLE hit (client TEXT, time REAL);
 CREATE TABLE ticket (number INTEGER, text TEXT);
 CREATE TABLE numbered (number INTEGER UNIQUE, text TEXT);
+CREATE TABLE bill (year INTEGER, number INTEGER, PRIMARY KEY (year, number));
 CREATE TABLE booking (room TEXT, day TEXT);
 CREATE TABLE seat (name TEXT PRIMARY KEY, guest TEXT);
 CREATE TABLE product (id INTEGER PRIMARY KEY, stock INTEGER, name TEXT, version INTEGER NOT NULL);
@@ -555,6 +556,19 @@ def number_that_is_unique(connection: sqlite3.Connection) -> None:
 def number_that_or_ignore_drops_wrong(connection: sqlite3.Connection) -> None:
     ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM numbered")
     connection.execute("INSERT OR IGNORE INTO numbered VALUES (?, 'broken')", (number,))
+
+
+LAST_OF_A_YEAR = "SELECT coalesce(max(number), 0) + 1 FROM bill WHERE year = 2026"
+
+
+def number_of_a_year_that_or_ignore_drops_wrong(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute(LAST_OF_A_YEAR)
+    connection.execute("INSERT OR IGNORE INTO bill VALUES (2026, ?)", (number,))
+
+
+def number_of_a_year_that_the_key_refuses(connection: sqlite3.Connection) -> None:
+    ((number,),) = connection.execute(LAST_OF_A_YEAR)
+    connection.execute("INSERT INTO bill VALUES (2026, ?)", (number,))
 
 
 def row_that_or_ignore_adds_once(connection: sqlite3.Connection) -> None:
