@@ -706,6 +706,12 @@ def repeated_transaction(
     *, call: str, count: int, most: int, at: str | None = None, committed: str | None = None
 ) -> str:
     where = f" at {at}" if at else ""
+    if committed == "COMMIT":
+        return (
+            f"{plural(count, 'call')} of {call} wrote again after SQLite had refused COMMIT{where}. "
+            "The transaction was still open, so the writes were done twice. ROLLBACK before you repeat, or "
+            "repeat only COMMIT."
+        )
     if committed:
         return (
             f"{plural(count, 'call')} of {call} committed a write ({committed}), and SQLite refused the "

@@ -12,6 +12,7 @@ from threading import get_ident
 from time import perf_counter
 
 from sqlstress.recording import (
+    AFTER_COMMIT,
     LEFT_OPEN,
     NEVER,
     NOT_COMMITTED,
@@ -270,6 +271,8 @@ class RefusedWrites:
         An item has the connection's history, the refused statement, its line, and the line of the earlier
         write.
         """
+        self._open_commits: list[tuple[History, TimedStep, str]] = []
+        """COMMITs of the current call that SQLite refused with SQLITE_BUSY: history, statement and line."""
         self._repeats: dict[tuple[str, str, str], tuple[int, int]] = {}
         """Number of calls, and maximum number of refused writes in a call, by function and `_refused` key."""
 
@@ -283,6 +286,8 @@ class RefusedWrites:
         is_busy = kind.code & 0xFF == BUSY
         if is_busy and statement_kind(sql) in ("begin", "write", "commit"):
             self._busy[kind] = perf_counter()
+        if is_busy and statement_kind(sql) == "commit":
+            self._open_commits.append((history, history.steps[-1], kind.at))
         if not is_write(sql):
             return
         if committed or (was_open and is_busy and not history.is_repeated()):
@@ -299,6 +304,10 @@ class RefusedWrites:
             if history.end_after(step) == "commit":
                 self._refused[at, write] += 1
         self._unfinished.clear()
+        for history, step, at in self._open_commits:
+            if history.wrote_after(step):
+                self._refused[at, AFTER_COMMIT] += 1
+        self._open_commits.clear()
         if self._busy:
             self._note_busy(histories, returned=returned)
         if self._refused:

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
-from sqlstress.recording import FAILED_STATEMENT, SLOW_READ
+from sqlstress.recording import AFTER_COMMIT, FAILED_STATEMENT, REPEATED, SLOW_READ
 from sqlstress.recording.after_calls import SLOW_READ_S
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
@@ -44,6 +44,33 @@ def test_read_in_an_earlier_call_is_the_cause_of_a_stale_snapshot(
     rule = diagnose(int(traits["code"]), facts_of(traits, float(traits["waited_ms"]), 200)).cause
     assert rule and rule.name == cause
     assert traits["opened_by"] == ("" if ends else "report")
+
+
+@pytest.mark.parametrize(
+    ("after", "is_twice"),
+    [([INSERT], True), (["ROLLBACK", INSERT], False), ([], False)],
+    ids=["writes_again", "rolls_back", "repeats_commit"],
+)
+def test_write_after_a_refused_commit_is_done_twice(
+    after: list[str], file: Path, recorder: FailedStatements, *, is_twice: bool
+) -> None:
+    with open_file(file, timeout=0) as this, open_file(file) as other:
+        this.execute("PRAGMA journal_mode = DELETE")
+        cursor = other.execute(SELECT)
+        cursor.fetchone()
+        recorder.costs.begin()
+        this.execute("BEGIN")
+        this.execute(INSERT)
+        with suppress(sqlite3.OperationalError):
+            this.execute("COMMIT")
+        cursor.close()
+        for sql in after:
+            this.execute(sql)
+        if this.in_transaction:
+            this.execute("COMMIT")
+        recorder.check_left_open("post")
+    repeated = [traits["committed"] for topic, *_, traits in recorder.records() if topic == REPEATED]
+    assert (repeated == [AFTER_COMMIT]) == is_twice
 
 
 KEYED = "CREATE TABLE invoice (number INTEGER PRIMARY KEY, text)"
