@@ -62,7 +62,7 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case without the options of the load, as the key of a copy of its files."""
+    """Return the case with default processes, rate and durations, as the key of a copy of its files."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
