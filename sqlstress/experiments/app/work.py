@@ -70,6 +70,8 @@ class AppWork(UserWork):
         self._seed = f"{case.seed}:{salt}:setup"
         self._rows_before: int | None = None
         self._as_left: FileSnapshot | None = None
+        self._missing: Path | None = None
+        """The database, if the file did not exist before the load."""
         self.shared = (*self.shared, openings_memory(case.concurrency))
 
     def rehearsal_opening(self) -> Opener | None:
@@ -86,8 +88,6 @@ class AppWork(UserWork):
         else:
             self.place.clear()
         self._roles = user_file.call_once(SETUP, self.place, self._seed, pulse)
-        if not (self.case.server or self.case.spec.situation):
-            cast("SqlitePlace", self.place).paths[0].touch()  # The application may open no database.
 
     def ready(self, pulse: Pulse) -> None:
         if self.case.spec.situation:
@@ -118,6 +118,13 @@ class AppWork(UserWork):
             else:
                 self._as_left.restore()
         self._discard_copy()
+        file = None if self.case.server else cast("SqlitePlace", self.place).paths[0]
+        self._missing = file if file and not file.exists() else None
+
+    def ended(self, pulse: Pulse) -> None:
+        super().ended(pulse)
+        if self._missing:
+            self._missing.touch()  # An application may open no database. The checks need a file.
 
     def release(self) -> None:
         super().release()
