@@ -104,7 +104,7 @@ class MappedSqlite:
 
 @dataclass(frozen=True, slots=True)
 class HoldUsage:
-    """Processor and disk use of a process, read repeatedly during its longest hold of the write lock."""
+    """Processor and disk use of a process, from repeated readings in its longest hold of the write lock."""
 
     seconds: float
     """Time from the first to the last reading during the hold, in seconds; a little less than the hold."""
