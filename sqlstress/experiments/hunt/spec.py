@@ -1,7 +1,8 @@
 """Options of a round of a hunt: processes, pauses and database.
 
 Each process of a round has a role. A holder is a reader with long transactions. Processes pause (sleep) at
-random VFS calls: calls of SQLite's interface to files.
+random VFS calls: calls of SQLite's interface to files. The processes run the hunt's own load, or the user's
+work: the load of another command, such as `sqlstress hunt app bank.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ POINTS = (
 
 
 def list_parser(names: tuple[str, ...]) -> Parse:
-    """Return a parser of a list of `names` such as "a,b". The JSON Schema does not list the names."""
+    """Return a parser of a list of `names` such as "a,b"."""
+    # The lambda hides the permitted names, which `choices` attaches to its parser for the JSON Schema of the
+    # report. So the schema does not restrict the list to these names.
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -125,7 +128,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Pauses of all processes in a round of the user's work."""
+    """Pauses of all processes in a round that runs the user's work, such as `hunt app bank.py`."""
 
     pause_at: tuple[str, ...] = _pause_at()
     pause: int = _pause_rate("In your own work, a process")
@@ -133,7 +136,7 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""SQLite settings that are drawn at random for each round, like the fields of `Round`."""
+"""SQLite settings that are drawn at random for each round. The fields of `Round` are drawn too."""
 
 
 class Role(NamedTuple):
@@ -167,7 +170,8 @@ def pause_rate(spec: Any, role: str) -> int:
     return rate
 
 
-# Tables of the database, and shared memory with the transactions of each writer.
+# The rest of the module describes the data of the hunt's own load: the tables of the database, and the shared
+# memory (see WORDS_PER_WRITER), in which each writer stores the numbers of its last transactions.
 
 ACCOUNTS, EACH = 8, 1000
 """Number of accounts, and initial amount of each. Transfers leave the sum unchanged."""
@@ -175,19 +179,20 @@ LOG_ROWS = 40
 """Number of rows that each writer keeps in the table log."""
 
 TABLES = (
-    # The number of committed transactions of each writer.
+    # Table writer: the number of committed transactions of each writer.
     "CREATE TABLE writer (id INTEGER PRIMARY KEY, n INTEGER)",
-    # Rows of each writer, with the number of the last transaction that wrote the row.
+    # Table part: rows that belong to a writer; n is the number of the last transaction that wrote the row.
     "CREATE TABLE part (id INTEGER PRIMARY KEY, writer INTEGER, n INTEGER, filler BLOB)",
     "CREATE INDEX part_by_n ON part (writer, n)",
     "CREATE TABLE account (id INTEGER PRIMARY KEY, amount INTEGER)",
     "CREATE INDEX account_by_amount ON account (amount)",
-    # The last transactions of each writer; rows are inserted and deleted.
+    # Table log: a row for each of a writer's last LOG_ROWS transactions. If the option churn is on, each
+    # transaction inserts its own row and deletes the oldest row.
     "CREATE TABLE log (writer INTEGER, n INTEGER, filler BLOB, PRIMARY KEY (writer, n)) WITHOUT ROWID",
 )
 
 WORDS_PER_WRITER = 8
-"""Number of 64-bit words per writer in shared memory, a cache line."""
+"""Number of 64-bit words per writer in shared memory. They fill a cache line, so writers do not share one."""
 BEGUN, ACKNOWLEDGED = 0, 1
 """Indices of a writer's words: numbers of the last begun and last acknowledged transaction."""
 

@@ -1,4 +1,8 @@
-"""Run of a hunt: rounds until one fails or time is over. A failed round is then made smaller."""
+"""Run of a hunt: rounds until one fails or time is over. A failed round is then made smaller.
+
+A smaller variant of a round has fewer processes, fewer pauses, or less data. Rounds run the hunt's own load,
+or the user's work: the load of another command, such as `sqlstress hunt app bank.py`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,14 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Number of repetitions of a failed round, and maximum number if no repetition fails."""
+"""Numbers of repetitions of a failed round, which estimate how often it fails.
+
+The round is repeated AGAIN times. If no repetition failed, more follow until one fails, up to MOST_AGAIN.
+"""
 MOST_TRIES = 8
-"""Maximum number of runs of a smaller variant of a failed round."""
+"""Maximum number of runs of each smaller variant of a failed round, even if the round fails rarely."""
 ENOUGH = 2
-"""Number of failures after which a smaller variant replaces the larger round."""
+"""Number of failures after which a variant becomes the new smallest round that is known to fail."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
 """Topics of observations for which a trial is kept even if all checks passed."""
@@ -53,7 +60,10 @@ class HuntStudy:
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
         self._trial: tuple[Case, Trial] | None = None
-        """Failed trial, else the last trial with a failed statement or lost locks; None if none had any."""
+        """Failed trial; else the last trial with a failed statement or lost locks; None without such trials.
+
+        A process loses SQLite's locks, for example, if its own code opens and closes the database file.
+        """
 
     def report(self, blank: Report) -> Report:
         """Return the report so far, with the kept trial (see `_trial`), if any."""
@@ -143,9 +153,11 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant until it failed ENOUGH times, or fails too rarely; return the counts.
+        """Run a smaller variant several times; return its number of runs and of failures as a Witness.
 
-        `best` is the smallest round so far. The more rarely it failed, the more often the variant is run.
+        `best` is the smallest round so far that fails. Stop if the variant has failed ENOUGH times, or has
+        failed more rarely than `best`. The more rarely `best` failed, the more runs the variant gets, up to
+        MOST_TRIES.
         """
         witness = Witness(
             candidate.case, best.verdict, candidate.schedule, command=self._rounds.command(candidate)
@@ -178,7 +190,8 @@ def _count_try(witness: Witness, failed: bool) -> Witness:
     return replace(witness, tries=witness.tries + 1, failed=witness.failed + failed)
 
 
-# Requests for a hunt with the hunt's own load, or with the user's work.
+# The functions below turn the options of the command line into a hunt, with the hunt's own load or with the
+# user's work (see the module docstring).
 
 USUAL = {"duration": "1s", "warmup": "0s", "concurrency": "4", "ledger": True}
 """Defaults of options for the user's work in a hunt."""
@@ -256,7 +269,10 @@ def _hunt_in_work(command: str, values: Mapping[str, Any]) -> StudyRequest:
 
 
 def _command_words(command: str, options: Mapping[str, Option], values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of `sqlstress hunt COMMAND`, without --concurrency, which each round adds."""
+    """Yield the words of a command line, such as "sqlstress", "hunt", "app", "bank.py".
+
+    The option --concurrency is omitted, because each round appends its own number of processes.
+    """
     yield from ("sqlstress", "hunt", command)
     for name, value in values.items():
         for item in value if isinstance(value, list | tuple) else (value,):

@@ -84,7 +84,11 @@ class HuntWork(Work):
     def _compare(
         self, connection: Connection, outcomes: Sequence[Outcome], writes: CheckCounter, sums: CheckCounter
     ) -> None:
-        """Compare the database with the acknowledged transactions; add problems to the counters."""
+        """Compare the database with the acknowledged transactions.
+
+        Problems of rows and of the number of transactions are added to `writes`, a wrong sum of all accounts
+        to `sums`.
+        """
         counts: dict[int, Any] = dict(connection.rows("SELECT id, n FROM writer"))
         rows: Any = connection.rows("SELECT id, n, filler FROM part")
         parts = {row: transaction for row, transaction, _ in rows}
@@ -106,7 +110,11 @@ class HuntWork(Work):
             sums.problem(f"the sum of all accounts is {total:,.0f} instead of {TOTAL:,}")
 
     def _last_by_row(self, number: int, outcome: Outcome) -> dict[int, int]:
-        """Return the last acknowledged transaction of each of a writer's rows; empty if the writer died."""
+        """Return the number of the last acknowledged transaction that wrote each of a writer's rows.
+
+        The number is 0 for a row that the writer never wrote. The result is empty if the writer died, because
+        it then returned no record of its writes.
+        """
         if outcome.findings is None:
             return {}
         keys = self.case.spec.keys

@@ -163,7 +163,12 @@ class HuntSource(SelfDriven):
         return checkpoint
 
     def _make_reader(self) -> Callable[[], None]:
-        """Return a function that reads and checks a snapshot. It reads the counts first and last."""
+        """Return a function that reads a snapshot in one transaction, and checks it.
+
+        The transaction reads the table writer first and again at its end, to check that both reads see the
+        same state. The numbers in shared memory are read before and after the transaction: a snapshot has all
+        transactions acknowledged before, and none that began after.
+        """
         connection, random, holds = self._connection, self._random, self._role.name == HOLDER
         begin, commit, rows = connection.writer("BEGIN"), connection.writer("COMMIT"), connection.rows
         by_table = connection.scalar("SELECT sum(amount) FROM account NOT INDEXED")

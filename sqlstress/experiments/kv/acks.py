@@ -1,19 +1,21 @@
 """Acknowledgements (records of completed writes) in shared memory, so that a killed worker's writes count.
 
 Each worker has an area of the memory. A chunk is a batch of operations that the timed loop runs without other
-work in between. A sequence number counts the rows of a worker's operations. A slot records the last write to
-one key. Parts of an area, in 64-bit words:
+work in between. The rows of all of a worker's operations are numbered from 1: these are their sequence
+numbers. A slot records a worker's last write to one key. Parts of an area, in 64-bit words:
 
 - meta: number of operations in the current chunk, and sequence number of the chunk's first row
 - stamps: begin and end time of each operation of the chunk, in ns; 0 means not done yet
 - rows: slot of each table row that the chunk reads or writes
 - written: a byte per row: 1 if the row is written, 0 if it is only read or its operation failed
-- sequences, begins, ends: the worker's last acknowledged write to each slot; sequence 0 means no write
+- last: three words per slot, on the worker's last acknowledged write to the slot's key: sequence number (0
+  means no write), begin, end. The attributes `sequences`, `begins` and `ends` are views of these words
 - counts: number of the worker's acknowledged updates of each counter
 
 After a chunk, the worker copies the chunk's writes to their slots; after a worker's death, the parent does.
 If slots for all keys would take too much memory, only some keys, selected by a hash, have slots. The
-published script (`--preset classic`) draws keys from 2**31 numbers, so it has a slot per write, not per key.
+published script (`--preset classic`) draws keys from 2**31 numbers, too many for a slot per key. So its slots
+stand for writes: slot N records the worker's write number N, counted from 0.
 
 In a closed loop an operation begins when the previous one ends. So the two arrays of stamps (begins, ends)
 overlap, shifted by a word: one write sets an end and the next begin.
@@ -60,16 +62,19 @@ class Shape(NamedTuple):
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether a worker may pause between operations, so that begins are stored separately from ends."""
+    """Whether a worker may pause between operations, as with --rate. If so, begins do not overlap ends."""
 
     @property
     def ends_from(self) -> int:
-        """Index of the first operation's end in the part `stamps`; the first begin has index 0."""
+        """Index in the part `stamps` at which the ends start. The begins start at index 0.
+
+        If begins and ends overlap, the ends start at 1, else after all begins.
+        """
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Numbers of 64-bit words in `meta`, `stamps`, `rows`, `written`, all slots, and `counts`."""
+        """Numbers of 64-bit words in `meta`, `stamps`, `rows`, `written`, `last`, and `counts`."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
@@ -99,7 +104,8 @@ class AckArea:
         for length in shape.parts:
             parts.append(words[start : start + length])
             start += length
-        # A slot's three words are adjacent: storing a write costs one cache miss instead of three.
+        # The sequence number, begin and end of a slot are adjacent in `last`. So storing a write costs one
+        # cache miss instead of three.
         self.meta, stamps, self.rows, written, self.last, self.counts = parts
         self.stamps = Stamps(stamps[: shape.operations], stamps[shape.ends_from :])
         self.written = written.cast("B")
@@ -109,7 +115,8 @@ class AckArea:
         """Store the rows of the next chunk of operations, before the chunk begins.
 
         `rows` has the slot of each row. `written` has 1 for a row that is written (and has a slot), else 0.
-        The rows' sequence numbers count from `first`.
+        Row number i of the chunk, from 0, has the sequence number `first` + i. `operations` is the number of
+        operations in the chunk.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -142,8 +149,8 @@ class AckArea:
     def settle_after_death(self) -> dict[int, int]:
         """Record the completed writes of a dead worker's last chunk in the slots of their keys.
 
-        Return {sequence number: slot} for the writes in progress at the death, which the database may contain
-        or not.
+        Return {sequence number: slot} for the writes in progress at the death. Each of these writes may be in
+        the database, or may be missing.
         """
         operations, width = self.meta[0], self.shape.width
         begins, ends = (list(stamps[:operations]) for stamps in self.stamps)
@@ -161,7 +168,11 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return parameters of the C loop: keys, values and slots. `first` is the area of worker 1."""
+    """Return parameters of the C loop: keys, values and slots.
+
+    `first` is the area of worker 1. C finds the slots of the other workers at multiples of `stride` words
+    after the slots of worker 1.
+    """
     load, shape = case.spec, first.shape
     return {
         "key_type": KEY_TYPES.index(load.key_type),

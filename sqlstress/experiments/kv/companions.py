@@ -129,13 +129,14 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Add a checkpoint of file number `file` that took `took_ns` ns.
+        """Count a checkpoint of file number `file` that took `took_ns` ns, and whether the file is stuck.
 
         `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL is unreadable. `at_ns`
         is when the checkpoint ended, in ns after the window opened; None means outside the window.
 
-        Checkpoints in a row are stuck if all left frames in the WAL and reached the same frame. A single one
-        that left frames proves nothing: any short read causes it.
+        A file is stuck if several checkpoints in a row left frames in the WAL and copied none: `checkpointed`
+        did not change. The length of the row is counted, because a single such checkpoint proves nothing: a
+        short read transaction is enough to keep a checkpoint from copying all frames.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:

@@ -55,9 +55,15 @@ if TYPE_CHECKING:
 
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that at least one selected target (SQLite, PostgreSQL) must support."""
+"""Options that at least one selected target (SQLite, PostgreSQL) must support. The others ignore them.
+
+If the user gives such an option and no selected target supports it, that is an error.
+"""
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that all selected targets (SQLite, PostgreSQL) must support."""
+"""Options that all selected targets (SQLite, PostgreSQL) must support.
+
+If the user gives such an option and a selected target lacks it, that is an error.
+"""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
@@ -84,7 +90,10 @@ def _companion(request: LoadRequest) -> str:
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of repetitions if the number of operations is fixed: 1 without --repeat."""
+    """Return the number of repetitions of a case with a fixed number of operations.
+
+    The default is 1 if the user did not give --repeat. Call this only for such cases.
+    """
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -263,7 +272,10 @@ class KeyValueExperiment(Experiment):
         return KeyValueExperiment.name
 
     def traits(self, case: Case) -> dict[str, str]:
-        """Return the case's options as text, by name. All extra processes are one option, "checkpointer"."""
+        """Return the case's options as text, by name.
+
+        The options of a checkpointer and of a pinned reader are combined under the name "checkpointer".
+        """
         checkpointing, default = case.spec.checkpointing or Checkpointing(), Checkpointing()
         traits = supported_traits(case)
         if case.name:
@@ -276,7 +288,8 @@ class KeyValueExperiment(Experiment):
         return {**traits, "checkpointer": trait + " + pinned reader" * checkpointing.pinned_reader}
 
     def work_key(self, case: Case) -> Case:
-        # Cases that differ only in the loop do the same work: without --loop, each host chooses its loop.
+        # Without --loop, each computer chooses the loop in C or in Python. Results of cases that differ only
+        # in the loop must remain comparable, so the key has the default loop.
         return replace(case, spec=replace(case.spec, loop=Load().loop))
 
     def work_label(self, case: Case) -> str:

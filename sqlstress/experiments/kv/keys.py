@@ -77,8 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability, all from one long random integer.
 
-    A key is the key space times a random fraction, in 64 bits. So the probabilities of keys differ a little:
-    with 100,000 keys by at most 1 in 10**9, with 10**8 keys by 1 in 1,000.
+    A key is the key space times a random fraction. The product has 64 bits, so the fraction has fewer. So the
+    probabilities of keys differ a little: with 100,000 keys by at most one part in 10**9, with 10**8 keys by
+    one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -145,7 +146,10 @@ def zeta(count: int) -> float:
 
 
 def coprime(count: int) -> int:
-    """Return a number coprime to `count`, whose multiples modulo `count` are a permutation."""
+    """Return a number that is coprime to `count` and lies near the golden section of `count`.
+
+    Its multiples modulo `count` are a permutation of 0 to `count` - 1 that scatters neighbouring numbers.
+    """
     step = int(count * 0.6180339887) | 1
     while math.gcd(step, count) != 1:
         step += 2
@@ -172,8 +176,9 @@ def scatter(number: int) -> int:
 def bucket_of(key: Key, buckets: int) -> int:
     """Return the number of a key's bucket (database file), from 0, equal in all processes.
 
-    Python's hash() differs between processes. CRC-32 alone would leave half of eight buckets empty for keys
-    that are multiples of 524,288.
+    The bucket is a hash modulo `buckets`. The hash is CRC-32 followed by `scatter`. Without `scatter`, half
+    of eight buckets would be empty for keys that are multiples of 524,288. Python's hash() is not used,
+    because it differs between processes.
     """
     return scatter(crc32(key_bytes(key))) % buckets
 
@@ -187,8 +192,8 @@ class Placement:
     """The keys of each bucket (database file).
 
     If transactions replace several rows, keys form pairs. Both keys of a pair are always written in the same
-    transaction, so that reads can detect a torn transaction. If the number of rows is odd, a bucket's last
-    keys have no partner.
+    transaction, so that reads can detect a torn transaction. If a transaction replaces an odd number of rows,
+    one of its rows has no partner. So a share of each bucket's keys, the last ones, do not form pairs.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:

@@ -1,6 +1,7 @@
 """Findings (sentences of the report with their facts) on key-value loads: waits, WALs, slowest operations.
 
-A group is the runs of one table. A run is a case with all its trials, one per pass (repetition).
+A group is the runs that the report shows in one table. A case is a set of options. A trial measures a case
+once, in a window of time. A run is a case with all its trials, one per pass (repetition).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from sqlstress.target import takes
 from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, to report waits for the whole window."""
+"""Minimum length of a window, in seconds, to report waits that lasted for the whole window."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of a window, in seconds, that certainly shows a wait for a usual busy timeout."""
+"""Length of a window, in seconds, that is long enough to show waits beyond the usual busy timeout."""
 NO_SIGN_FACTOR = 10
 """Minimum ratio of the usual busy timeout to the longest wait, to report "no sign" of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
@@ -54,7 +55,7 @@ def given_up(group: Group) -> Iterator[Finding]:
     is_explained = any(finding.facts["explanation"] for finding in failure_findings(group))
     most = max(group.runs, key=Run.failed_share)
     time = failure_time_of(failures_in(group.runs), group.case.settings.busy_timeout_ms)
-    # Longer timeouts and fewer processes do not prevent a failure that comes at once.
+    # Longer timeouts and fewer processes do not prevent a failure without a wait, such as BUSY_SNAPSHOT.
     is_late = time and time.waited
     ways = ("a longer --busy-timeout", *_ways(group, cases)) if is_late and not is_explained else ()
     yield Finding(
@@ -70,7 +71,10 @@ def given_up(group: Group) -> Iterator[Finding]:
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield findings on long waits, starved processes and refused transactions."""
+    """Yield findings on long waits, starved processes, and retried transactions.
+
+    SQLite refuses deferred transactions with BUSY or BUSY_SNAPSHOT, and sqlstress retries them.
+    """
     if group.case.server:
         yield from _server_waits(group)
         return
@@ -108,10 +112,11 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the largest p99 of a kind of operation in any process, in ns, if the processes are unequal.
+    """Return the p99 of a kind of operation in the slowest process, in ns, if the processes are unequal.
 
-    The p99 over all processes would then mostly describe the few that got the lock. Return None if all did
-    about equally many operations, if the numbers are unknown, or with --rate.
+    If a few processes did most of the operations because they got the lock most often, the p99 over all
+    processes mostly describes these few. Return None if all processes did about equally many operations, if
+    the numbers are unknown, or with --rate.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -121,12 +126,16 @@ def worst_p99_ns(run: Run, kind: str) -> float | None:
 
 
 def _p99_ns(worker: WorkerResult, kind: str) -> float:
-    # A process that completed no write has waited for its first write all the time.
+    # A process that completed no write has no p99. It has waited for its first write all the time, so its
+    # longest wait replaces the p99.
     return finite(worker.p99_ns.get(kind, worker.longest_wait_ns if kind in COMMITS else 0.0)) or 0.0
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the p99 of writes in one process exceeds the overall p99."""
+    """Yield a finding if the p99 over all processes hides the p99 of writes in a slow process.
+
+    This is so if the processes did unequal numbers of operations (see `worst_p99_ns`).
+    """
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -149,7 +158,10 @@ _AT_SERVER = (
 
 
 def _server_waits(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions at a server: refused, failed, or starved."""
+    """Yield findings on lost updates, failed and retried transactions, and starved processes at a server.
+
+    A transaction is retried after a serialization failure or deadlock, and fails after the timeout.
+    """
     for run in group.runs:
         lost = any(check.name == "lost updates" and check.status == "failed" for check in run.verdict.checks)
         server = run.case.server
@@ -170,17 +182,17 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 
 
 def _usual_timeout(group: Group) -> Iterator[Finding]:
-    """Yield a finding on waits over the usual busy timeout, which would fail with that timeout.
+    """Yield a finding on waits that would fail with the usual busy timeout, the default of most libraries.
 
-    If there are none, but the windows were shorter than that timeout, yield a finding on waits that lasted
-    for a whole window.
+    The timeout of the run is longer. If no wait exceeded the usual timeout, but windows were too short to
+    show such a wait, yield a finding on waits that lasted for a whole window.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
-    # The windows of these runs are too short to show waits beyond the usual timeout.
+    # Runs with windows that are too short to show waits beyond the usual timeout.
     short = [
         run
         for run in shared
@@ -195,8 +207,8 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
             count=sum(number for _, number in longer),
             where=places(case for case, _ in longer),
             longest_ns=max(map(longest_wait_ns, shared)),
-            # A deferred transaction is repeated after SQLITE_BUSY. Its time is then the sum of several waits,
-            # of which perhaps none exceeded the timeout.
+            # After SQLITE_BUSY, sqlstress repeats a deferred transaction. The recorded time is then the sum
+            # of several waits, and perhaps no single wait exceeded the usual timeout.
             again=group.case.spec.begin == "deferred",
         )
     elif hidden:
@@ -211,8 +223,9 @@ def _usual_timeout(group: Group) -> Iterator[Finding]:
 def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding on long waits for each case that was also measured in a longer window.
 
-    Omit a case if its other windows already show a wait beyond the usual busy timeout. SQLite has no queue
-    for its lock, so the longer window would probably show only such a wait again.
+    With the default options, sqlstress measures the largest case once more in a longer window, after all
+    other trials. Omit a case if its short windows already show a wait beyond the usual busy timeout: the
+    finding on such waits is enough. SQLite has no queue for its lock, so they occur in any window.
     """
     for run in group.runs:
         trial = run.longer
@@ -268,7 +281,8 @@ def _try(ways: Sequence[str]) -> str:
 def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> bool:
     """Return whether the measurements show that `files` database files would not help.
 
-    Compare the fewest files with at least `files`, or else with the most files that were measured.
+    Compare two runs with the same number of processes: the run with the fewest files, and the run with
+    `files` files. If no run has exactly `files`, take the next larger number of files, or else the largest.
     """
     believed = {(point.files, point.processes) for point in group.points()}
     for processes in sorted({case.concurrency for case in cases}, reverse=True):
@@ -286,7 +300,8 @@ def _are_more_files_useless(group: Group, cases: Sequence[Case], files: int) -> 
 def _are_many_better(few: Run, many: Run) -> bool:
     """Return whether `many` files give a fairer run or shorter waits without loss of throughput.
 
-    Fairness decides if the run with few files is unfair, else the longest wait.
+    If the processes did very unequal numbers of operations in the run with few files, compare the fairness,
+    otherwise the longest waits.
     """
     if (many.median_tps() or 0) < MIN_KEPT_THROUGHPUT * (few.median_tps() or 0):
         return False
@@ -386,7 +401,7 @@ def _limit(case: Case, trial: Trial) -> int:
 MIN_LISTED_SHARE = 0.05
 """Minimum share, from 0 to 1, of the slowest operations' time for a cause to be listed."""
 LARGE_SHARE = 0.2
-"""Minimum share, from 0 to 1, of the operations' time for a cause to get a remedy."""
+"""Share of the operations' time, from 0 to 1, from which on the report names a remedy for a cause."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -438,8 +453,8 @@ def processor_findings(group: Group) -> Iterator[Finding]:
 def _is_crowded(run: Run) -> bool:
     """Return whether processes mostly wait for a processor because there are too many of them.
 
-    False if other programs, which may be the cause, were busy, and with --rate, where the load does not
-    depend on the number of processes.
+    Return False if other programs were busy, because these may be the cause. Return False with --rate,
+    because the load does not depend on the number of processes.
     """
     if run.case.concurrency == 1 or run.case.rate or disturbed(run):
         return False
@@ -498,7 +513,8 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
     """Return the process that held the lock most for `activity`, such as commits, or "others".
 
-    "others" means that no process has a large majority.
+    Return "others" if no process held the lock for at least MAJORITY of the time, or if several passes were
+    measured and the process is a worker.
     """
     held: Counter[int] = Counter()
     for account in slow:
@@ -507,14 +523,17 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # Workers of different passes are unrelated, even if they have the same number.
+    # Each pass starts new workers. A worker's number says nothing about several passes, so it is not named.
     if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause with a large share of slow operations' time in each repetition."""
+    """Yield a remedy for each cause that took a large share of the slow operations' time.
+
+    The share must be at least LARGE_SHARE in every repetition.
+    """
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

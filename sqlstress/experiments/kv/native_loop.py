@@ -1,8 +1,9 @@
 """Worker's part of the key-value load if the timed loop runs in C.
 
 The C loop gets a plan (a dictionary of parameters), draws operations like the Python loop, and acknowledges
-writes in the shared memory of `acks`. It compares each value that it reads with the worker's own last write,
-and one in 256 with the last write of the worker that wrote the value.
+writes in the shared memory of `acks`. It compares each value that it reads with the worker's own last write
+to the key. One in 256 values is also compared with the last acknowledged write of the worker that wrote the
+value: the value must not be older.
 """
 
 from __future__ import annotations
@@ -108,7 +109,8 @@ class NativeSource(SelfDriven):
             "stop": stop,
         }
         done = self.store.run(plan)
-        # A further window continues from these values, so that no value is written twice.
+        # If `run` is called again for a further window, the random numbers, sequence numbers and positions
+        # continue, so that no value is written twice.
         self.plan |= {name: done[name] for name in ("random", "sequence", "position")}
         self._learn(done)
         return _totals(done)

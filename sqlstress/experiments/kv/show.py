@@ -68,7 +68,8 @@ def build(group: Group) -> Table:
 def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
     """Return the columns of a group's main table, which depend on the options of the cases."""
     is_script = not experiment_of(group.case).common_start
-    # The heading shows the length of a window. The time of a fixed number of operations varies.
+    # The heading shows the length of a window, so the column with the time can be omitted first (`leaves`).
+    # The time of a fixed number of operations varies, and no heading shows it.
     has_window = group.case.ops is None and not is_script
     unit = (
         "pairs per second, each a set and a get of the same key"
@@ -100,7 +101,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
     """Return a function that makes a column's cells: operations of these kinds per second.
 
-    The cells are empty if the load only reads or only writes.
+    A cell is empty if the load only reads or only writes, because another column shows the total.
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -144,9 +145,10 @@ def _percentile_meaning(group: Group) -> str:
 
 
 def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
-    """Return the column with the p99 of a kind of operation, or of the slowest process if shares differ.
+    """Return the column with the p99 of a kind of operation.
 
-    If the table is too wide, columns are omitted by their `leaves`, the lowest first.
+    If the processes did unequal numbers of operations, a cell shows the p99 of the slowest process (see
+    `worst_p99_ns`). If the table is too wide, the column with the lowest number `leaves` is omitted first.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -178,7 +180,8 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # Other cells of the column may have a value, so a missing percentile is marked.
+    # The trial has replaces, but too few for this percentile. A mark distinguishes this from a load without
+    # replaces, whose cell is empty.
     return ms_cell(latency.p999_ns) or MISSING
 
 
@@ -260,7 +263,8 @@ def picture(group: Group) -> Iterator[str]:
     """Yield a heading, then a line per case that draws the WAL size over the window."""
     names = []
     for case, _ in _sizes(group):
-        # A group has parts if its cases differ in an option. The label then includes the option's value.
+        # If the cases differ in an option, `group.parts` has a group for each value of the option. The label
+        # then includes the value.
         place = f"{buckets(case.buckets)}, {processes(case.concurrency)}"
         names.append(group.place(case) if group.parts else place)
     if names:
@@ -380,7 +384,8 @@ def _companions_label(checkpointing: Checkpointing | None) -> str:
 
 def _key_value(group: Group) -> str:
     loads = [part.case.spec for part in group.parts or (group,)]
-    # A group has parts if its cases differ in an option. Each value of the option is listed once.
+    # If the cases differ in an option, `group.parts` has a group for each value of the option. Descriptions
+    # that are equal for several of these groups are listed once.
     parts = [
         listing(list(dict.fromkeys(map(part, loads))), "or")
         for part in (
@@ -445,6 +450,9 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the pause between checkpoints, in seconds; None without a checkpointer or pinned reader."""
+    """Return the option --checkpoint-interval, in seconds: time between checkpoints and between WAL samples.
+
+    Return None if the case has neither a checkpointer nor a pinned reader.
+    """
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

@@ -46,8 +46,8 @@ _WORDS = "acknowledgements"
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return two shared arrays: the bucket of each key, and the keys sorted by bucket.
 
-    `carry` keeps them for later trials. Return (None, None) for one bucket, and for the published script,
-    which computes a key's bucket as a remainder.
+    `carry` keeps them for later trials. Return (None, None) for one bucket. Return (None, None) also for the
+    published script, in which a key's bucket is the key modulo the number of buckets.
     """
     load = case.spec
     if case.buckets == 1 or case.workload == "classic":
@@ -111,7 +111,8 @@ class KeyValueWork(ProvenWork):
         """Create and fill every database file; check the effective settings."""
         self.share(pulse)
         super().prepare(pulse)
-        # The cost of a call into the binding is measured once per driver. The C loop makes no such calls.
+        # The time of the cheapest call is measured once per driver. The C loop makes no calls into the
+        # driver.
         if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
             self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
@@ -125,7 +126,11 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Add the cost of a call into the driver and, with --where, the workers' time by cause."""
+        """Return the trial with two more results.
+
+        The time of the driver's cheapest call is added if the Python loop ran. The workers' time by cause is
+        added with --where.
+        """
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A failed worker may still write to `words`.
             self.carry[_WORDS] = self.words
@@ -163,10 +168,12 @@ class KeyValueWork(ProvenWork):
     def _proving(
         self, areas: Sequence[acks.AckArea], deaths: int, pulse: Pulse
     ) -> Iterator[Callable[[], Check | None]]:
-        """Check all rows in C while the block runs. Yield a function that waits for the result.
+        """Check all rows in C while the `with` block runs. Yield a function that returns the result.
 
-        The function returns the passed check, or None if the rows must be checked in Python: C is not used or
-        found a problem, or a worker died, whose writes Python must record first.
+        The function waits for the end of the check. If all rows are right, it returns a check with the status
+        "ok". Otherwise it returns None, and the caller must check the rows in Python. This is so if C found a
+        problem, if the load does not use the C loop, or if a worker died: only Python can add the writes of a
+        dead worker's last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -180,7 +187,7 @@ class KeyValueWork(ProvenWork):
         }
         right = Check("last write", "ok", load.key_space, note=self._tracking_note())
         with self.place.proving(plan, pulse) as count_rows:
-            # No key occurs in two rows, so `key_space` rows mean that all keys are present.
+            # C refuses a second row with the same key, so `key_space` rows mean that all keys are present.
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
@@ -204,7 +211,8 @@ class KeyValueWork(ProvenWork):
             [area.ends for area in areas],
             acks.latest_begins(areas, pulse),
             unknown,
-            # A server may execute a request after the death of the process that sent it.
+            # A server may execute a request after the death of the process that sent it. So the death does
+            # not limit the time of the last write, and no times of death are given.
             {} if serves(self.case.driver) else death_times(outcomes),
         )
 
@@ -263,13 +271,15 @@ class KeyValueWork(ProvenWork):
 class PresetWork(KeyValueWork):
     """Parent process's part of the published script, whose trials add rows to the same files.
 
-    `carry` keeps the rows of earlier trials, to find changes that no write explains.
+    `carry`, a dict that outlives the trial, keeps the rows of earlier trials. A row of an earlier trial must
+    be unchanged, unless a write of this trial replaced it.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.salt = salt
-        # A sweep is all trials that differ only in the concurrency.
+        # A sweep is all trials that differ only in the concurrency. Its trials use the same files, so only
+        # the first trial of a sweep creates files.
         sweep = replace(case, concurrency=1)
         self._fresh = carry.get(("classic", case.buckets)) != sweep
         if self._fresh:
@@ -282,7 +292,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the database files, unless an earlier trial did that differs only in the concurrency."""
+        """Create the database files in the first of the trials that differ only in the concurrency."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -350,11 +360,12 @@ Column = Sequence[int] | Mapping[int, int]
 
 @dataclass(slots=True)
 class ReadHistory:
-    """Acknowledged writes, by worker (index 0 is worker 1) and slot. Times are in ns of one clock.
+    """Acknowledged writes, read from shared memory, by worker (index 0 is worker 1) and slot.
 
-    A stored value must be a worker's last acknowledged write to the key, and no acknowledged write may have
-    begun after its end. Of overlapping writes, any may be the last. A write in progress when its worker died
-    may be stored, but must not replace a write that began after the death.
+    Times are in ns of one clock. A value in the database is right if its write is the last acknowledged write
+    of its worker to the key, and if no other acknowledged write to the key began after that write ended. Of
+    writes that overlap in time, any may be the last. If a worker died during a write, the database may have
+    the value of this write, unless another write to the key began after the death.
     """
 
     sequences: Sequence[Column]
@@ -364,9 +375,9 @@ class ReadHistory:
     latest: Column
     """Latest begin of any worker's acknowledged write, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write in progress at its worker's death, which the database may contain or not."""
+    """Slot of each write in progress when its worker died. The database may lack the write."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time at which a worker that died had certainly ended, by number of the worker."""
+    """Time by which a worker that died had certainly ended, for each such worker, by number."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
         """Return the reason why the stored write `found` cannot be the last to a slot, or None."""

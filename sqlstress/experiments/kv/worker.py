@@ -31,7 +31,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Checks that values were written in this trial, and pairs of rows by one transaction each."""
+    """Check that values were written in this trial, and both rows of a pair by the same transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -90,7 +90,10 @@ def foreign_read_text(key: Any, value: Any) -> str:
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return text on a get that read the value of `stamp`, older than `worker`'s acknowledged `last`."""
+    """Return text on a get that read an old value: the value of the write `stamp`.
+
+    A later write to the key had been acknowledged before the get: write number `last` of the writer `worker`.
+    """
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
 
@@ -217,7 +220,8 @@ class KeyValueSource:
     def _check_patience(self, kinds: bytearray) -> None:
         """Raise EnvironmentFailure if lock waits add up to PATIENCE_S without a write in between.
 
-        Each failure counts as a whole busy timeout. A fixed number of operations might otherwise never end.
+        Each failure counts as a whole busy timeout. Without this limit, a trial with a fixed number of
+        operations might never end.
         """
         wrote = REPLACE in kinds or UPDATE in kinds
         self._given_up = 0 if wrote else self._given_up + kinds.count(FAILED)
@@ -268,16 +272,19 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""Number of gets of which one reads a pair of rows, if transactions write several rows."""
+"""One in this many gets reads a pair of rows, if transactions write several rows."""
 
 
 class TransactionSource(KeyValueSource):
-    """A worker's operations if transactions have several statements; each is prepared by itself."""
+    """A worker's operations if transactions have several statements.
+
+    The operations of a chunk are drawn one after the other. The base class draws a whole chunk at once.
+    """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         super().__init__(case, place, worker, salt, shared)
         load = case.spec
-        # The base class has a shortcut for loads without writes, which expects gets only, but no pairs.
+        # Switch off the base class's shortcut for loads without writes, because it does not support pairs.
         self.only_reads = False
         self.row_weights = (1, load.batch, 1, 2)
         self.single_statements = (GET, REPLACE, PAIR) if load.batch == 1 else (GET, PAIR)
@@ -286,9 +293,10 @@ class TransactionSource(KeyValueSource):
         self._update_below = round((load.read_ratio + load.update_ratio) * RESOLUTION)
 
     def _counting_update(self, bucket: int) -> Operation:
-        """Return a function that updates a counter, and counts the update as acknowledged at once.
+        """Return a function that updates a counter, and counts the update as soon as it is committed.
 
-        Other acknowledgements are stored after the chunk, perhaps twice, which would make a count wrong.
+        Acknowledgements of replaces are stored after the chunk. After a worker's death, the parent may store
+        them a second time. This is harmless for a replace, but would make the count of updates wrong.
         """
         update, counts = self.store.updates[bucket], self.area.counts
 
@@ -308,7 +316,8 @@ class TransactionSource(KeyValueSource):
             calls.append(call)
             params.append(param)
             rows.extend(slots)
-            # Every operation uses as many sequence numbers as a transaction has rows.
+            # Every operation, even a get, uses as many sequence numbers as a transaction has rows. So the
+            # number of a row follows from its position in the chunk.
             self.sequence += self.shape.width
         if self.acknowledges:
             self.area.announce(rows, acks.tracking_flags(rows), first, size)
@@ -342,7 +351,10 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of a key's pair in the bucket; of another pair if the key has no partner."""
+        """Return the number of the pair to which the key `number` belongs, counted from 0 in the bucket.
+
+        If the key has no partner, return the number of another pair.
+        """
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
 

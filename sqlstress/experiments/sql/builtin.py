@@ -20,7 +20,7 @@ class BuiltIn(NamedTuple):
     """Text for servers, where transactions lock rows explicitly; empty if `text` is for all targets."""
 
     def text_for(self, driver: str) -> str:
-        """Return the text of the script for a driver of SQLite or of a server."""
+        """Return `at_server` if it is set and the driver connects to a server, else `text`."""
         return self.at_server if self.at_server and serves(driver) else self.text
 
 

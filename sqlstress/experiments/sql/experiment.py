@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes: a report repeats them in each case."""
+"""Maximum size of all scripts together, in bytes. It is limited because a report stores them in each case."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
@@ -130,14 +130,20 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
 
 
 class _State(NamedTuple):
-    """Possible state of the connection at a position in a script."""
+    """Possible state of the transaction at a position in a script.
+
+    `is_open` is true if a transaction is open, `has_written` if an earlier statement of the script wrote.
+    """
 
     is_open: bool
     has_written: bool
 
 
 def _check_whole(script: Script) -> None:
-    """Raise UsageError if a retry of the script would repeat committed statements."""
+    """Raise UsageError if a script writes, commits, and then runs further statements.
+
+    If such a statement failed, a retry of the whole script would repeat the committed statements.
+    """
 
     def next_state(command: Sql, state: _State) -> _State:
         sql = command.statement
@@ -200,9 +206,10 @@ class SqlExperiment(UserExperiment):
     retries_refused = False
 
     def cases(self, request: ScriptsRequest) -> Iterator[Case]:
-        """Yield the cases by concurrency, target and rate. Raise UsageError for invalid options.
+        """Yield a case for each combination of concurrency, target (such as SQLite, PostgreSQL) and rate.
 
-        With --ledger, measure every case first without the ledger, to show its cost.
+        Raise UsageError for invalid options. With --ledger, each case occurs a second time without the
+        ledger, to show its cost. The cases without the ledger come first.
         """
         drivers = options.drivers(request, request.selection.where.target, script_drivers())
         firsts = [_first(request, driver) for driver in drivers]
@@ -223,7 +230,7 @@ class SqlExperiment(UserExperiment):
         try:
             scripts = read_scripts(case.spec, case.driver)
         except UsageError:
-            # A report may contain a text that cannot be parsed; such a script may write.
+            # A report may contain a script that cannot be parsed. Assume that such a script writes.
             return True
         return any(_may_write(sql) for script in scripts for sql in statements(script.commands))
 

@@ -1,13 +1,13 @@
 """Expressions of scripts, evaluated by SQLite with pgbench's functions.
 
-A private database in memory evaluates expressions for every target, because pgbench evaluates them in the
-client.
+Like pgbench, sqlstress evaluates expressions in the client, also if the statements run on a server. It uses a
+private SQLite database in memory.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
 SQLite turns an integer that overflows into a double, and a division by zero into NULL. So a double or NULL as
 the result, or as an argument of a function, is an error if no operand was a double or NULL. Inside a
-condition, such as a comparison, neither is detected.
+condition, such as a comparison, overflows and divisions by zero are not detected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Value of a script's variable. In an expression, a text stands for a number."""
+"""Value of a script's variable. An expression converts a text to a number (see `parse_number`)."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
@@ -121,7 +121,10 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer. `default` is the seed if `seed` is None."""
+    """Return the MurmurHash2 of a 64-bit integer.
+
+    If `seed` is None, the seed is `default`, the value of the variable default_seed.
+    """
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -131,7 +134,10 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer. `default` is the seed if `seed` is None."""
+    """Return the FNV-1a hash of a 64-bit integer.
+
+    If `seed` is None, the seed is `default`, the value of the variable default_seed.
+    """
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -141,7 +147,8 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return `value` mapped by a pseudorandom permutation of 0 to `size` - 1.
 
-    A Feistel network is applied until the result is below `size`. `default` is the seed if `seed` is None.
+    A Feistel network is applied repeatedly, until the result is below `size` (cycle walking). If `seed` is
+    None, the seed is `default`, the value of the variable default_seed.
     """
     count = _to_integer(size)
     if count < 1:
@@ -211,7 +218,7 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
-"""Functions whose first argument is a random number generator."""
+"""Functions whose implementation in Python gets a random number generator as an additional first argument."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
 """Functions that return a double even for integer arguments."""
 _MANY = range(1, 17)
@@ -238,8 +245,10 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Implementation and numbers of SQL arguments, by name of the function.
+"""Implementation and permitted numbers of SQL arguments, by name of the function.
 
+The numbers include the variable default_seed, which `read` inserts as the first argument of hash functions
+and of permute.
 NULL arguments need no handling: `Evaluator` returns NULL for such calls.
 """
 
@@ -330,7 +339,11 @@ class Evaluator:
         return self._opened
 
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
-        """Return `call` as an SQL function that stores exceptions, because sqlite3 hides their texts."""
+        """Return `call` as an SQL function that stores its exception in `_error`.
+
+        sqlite3 raises an error without the exception's text. So the function that `compile` returns raises
+        the stored exception instead.
+        """
 
         def run(*values: Any) -> Number:
             self._arguments = values
@@ -352,13 +365,19 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue for a double that must be an overflow, because all operands were integers."""
+        """Raise NoValue if all operands of the present expression are integers. Call this for a double.
+
+        A double computed from integers means that an integer overflowed.
+        """
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue for a NULL that must be a division by zero, because no operand was NULL."""
+        """Raise NoValue if no operand of the present expression is NULL. Call this if the result is NULL.
+
+        A NULL computed from other values means that there was a division by zero.
+        """
         expression, values = self._current
         if not expression.has_null and None not in values.values():
             raise NoValue("division by zero, or the result is not a number")
@@ -400,12 +419,14 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for a lone random(), which calls SQLite only if variables changed.
+        """Return a faster function for an expression that is a single call of random, such as random(1, :n).
 
-        Variables are compared by identity: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
+        The function keeps the range from the last call. It calls SQLite again only if the variables `names`
+        have changed. They are compared by identity, not by ==: 7 and 7.0 are equal, but 7 / 2 differs from
+        7.0 / 2.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        # No variable has the name "", so the first call evaluates in SQLite.
+        # Variables at the last call of SQLite. No variable has the name "", so the first call uses SQLite.
         held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:

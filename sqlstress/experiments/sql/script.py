@@ -1,7 +1,8 @@
 """Scripts in the dialect of pgbench: SQL statements, and lines of backslash commands between them.
 
-A script is parsed, checked, and compiled to steps, which are functions of the variables. Steps must be cheap,
-because their time counts as latency. Variables become parameters of statements, never SQL text.
+A script is parsed, checked, and compiled to steps. A step is a function of the variables that runs one
+command. The overhead of a step must be small, because it counts as latency. Variables become parameters of
+statements, never SQL text.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html
 """
@@ -106,9 +107,11 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
-    r"""Yield the position of each statement, and the variables that link it to other statements.
+    r"""Yield the position of each statement, and the variables by which it depends on other statements.
 
-    The variables of a \gset are known only if the query names its columns.
+    Such variables are set by \gset from the result of the statement, or occur in the conditions (\if) under
+    which it runs. Races between processes are recognized by these dependencies. The variables of a \gset are
+    known only if the query names its columns, unlike SELECT *.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -120,7 +123,8 @@ def _with_conditions(
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
     """Yield (statement, variables in the conditions under which the statement runs).
 
-    The variables are a pair: those in conditions that must be true, those in conditions that must be false.
+    The variables are a pair of sets: variables in conditions that must be true, and variables in conditions
+    that must be false. `tested` is this pair for the conditions around `commands`.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -134,7 +138,10 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that a query's \gset sets, and those computed from them by \set."""
+    r"""Return the variables that a query's \gset sets, and all that \set computes from these variables.
+
+    A \set may use them directly, or through variables of earlier \set commands.
+    """
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name
@@ -152,9 +159,10 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    """Return the possible states after the commands, which begin in one of `states`.
+    r"""Return the possible states after the commands, which begin in one of `states`.
 
-    `moved` returns the state after a statement.
+    A state describes a transaction, for example as open or not. `moved` returns the state after a statement
+    from the state before. Each branch of an \if leads to states of its own.
     """
     for command in commands:
         if isinstance(command, If):
@@ -184,7 +192,8 @@ def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect
                     f"the variable :{name} has no value: \\set it first, or use -D {name}=VALUE"
                 )
         if isinstance(command, Sql) and command.prefix is not None:
-            # The names that \gset sets are unknown here: later uses are checked when the script runs.
+            # A \gset sets variables whose names are unknown here. So the check ends at the first \gset: later
+            # uses of variables are checked when the script runs.
             break
         defined |= {command.name} if isinstance(command, Set) else set()
     return script
@@ -298,7 +307,10 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return the always true condition of \else or \endif. Raise UsageError for further text."""
+        r"""Return a condition that is always true, for the line of an \else or \endif.
+
+        An \endif stands for an empty \else. Raise UsageError if the line has further text.
+        """
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
                 f"unexpected text after \\{meta.name}"
@@ -339,12 +351,15 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` may replace the step of an SQL statement. `sleep` runs each \sleep."""
+        r"""`around` gets a statement and its step, and returns the step to use, for example with a timer.
+
+        `sleep` is called for each \sleep, with the time in seconds.
+        """
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
 
     def steps(self, commands: Sequence[Command]) -> list[Step]:
-        """Return a function of the variables for each command, which runs the command."""
+        """Return one step per command: a function of the variables that runs the command."""
         return [self._step(command) for command in commands]
 
     def _step(self, command: Command) -> Step:

@@ -32,7 +32,7 @@ class SqlShown(UserPresenter):
 
     def work(self, case: Case) -> str:
         spec = case.spec
-        # All weights are 0 only in a report written by hand.
+        # `or 1` prevents a division by zero. All weights are 0 only in a report written by hand.
         total = sum(script.weight for script in spec.scripts) or 1
         shares = [f"{100 * script.weight / total:.3g}% {script.name}" for script in spec.scripts]
         scripts = spec.scripts[0].name if len(spec.scripts) == 1 else listing(shares)

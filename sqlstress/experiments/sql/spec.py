@@ -49,7 +49,7 @@ class Scripts:
     scripts: tuple[Scripted, ...] = ()
     """Scripts; each transaction runs one, drawn at random by weight."""
     data: Data = NO_DATA
-    """Database of the scripts, and the checks of its data."""
+    """Files from which the database of the scripts is created, and the checks of its data."""
     builtin_setup: tuple[str, ...] = ()
     """Built-in tables to create: tpcb, bank, or both."""
     scale: int = option(
@@ -94,7 +94,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class SqlSelection:
-    """Options that select cases and are not stored in them."""
+    """Options from which the cases are made. A case stores the texts and settings, not these options."""
 
     script: tuple[str, ...] = option(
         options.names,
@@ -122,7 +122,10 @@ ScriptsRequest = Request[Scripts, SqlSelection]
 
 
 def read_scripts(spec: Scripts, driver: str) -> list[Script]:
-    """Return a case's parsed scripts. Raise UsageError with a position if one is invalid."""
+    """Return a case's parsed scripts. The driver determines the dialect of SQL.
+
+    If a script is invalid, raise UsageError with the position of the mistake in the script.
+    """
     variables, dialect = [name for name, _ in spec.define], dialect_of(driver)
     return [read(script.name, script.text, variables, dialect) for script in spec.scripts]
 

@@ -1,6 +1,7 @@
 """Parent process's part of `sql`: built-in tables, checks of statements and of the ledger.
 
-The ledger is a table of sqlstress with a row per writing transaction, which proves its commit.
+The ledger is a table of sqlstress with a row per writing transaction. The row proves that the transaction was
+committed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class SqlWork(UserWork):
         return open_calls
 
     def as_rehearsed(self) -> Case:
-        # With SQLite the rehearsal, a run on a copy of the data, uses Python's sqlite3 and no ledger.
+        # The rehearsal is a run on a copy of the data. With SQLite it uses Python's sqlite3, without a
+        # ledger. At a server it uses the case as it is.
         spec = replace(self.case.spec, ledger=False, per_statement=False)
         return replace(self.case, driver="sqlite3", spec=spec) if not self.case.server else self.case
 
@@ -58,7 +60,11 @@ class SqlWork(UserWork):
             yield f"CREATE TABLE {LEDGER} (worker INTEGER, number BIGINT, {key}){options}"
 
     def ready(self, pulse: Pulse) -> None:
-        """Check that the database accepts each statement, unless scripts change the schema."""
+        """Check that the database can compile each statement.
+
+        Check nothing if a script changes the schema, because statements may need tables that it creates.
+        `pulse` is called often, and raises Interrupted if the work must stop.
+        """
         if self.redefines:
             return
         with self.place.reading(pulse) as reader:
@@ -84,8 +90,9 @@ def check_ledger(
 ) -> Check:
     """Check that the ledger has exactly the acknowledged commits, and return the check.
 
-    A dead worker may have one more commit. `found` has (number of rows, least number, largest number) by
-    worker; commits are numbered from 1. `acknowledged` and `dead` begin with worker 1.
+    A dead worker may have one more commit, because it may have died between the commit and the
+    acknowledgement. `found` has (number of rows, least number, largest number) by worker; commits are
+    numbered from 1. `acknowledged` and `dead` begin with worker 1.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -1,7 +1,8 @@
 """Worker's part of the experiment `sql`: runs scripts, drawn by weight, as transactions.
 
-A step is a function of the variables that runs one command of a script. The ledger is a table of sqlstress
-with a numbered row per writing transaction, which proves its commit.
+A step is a function of the variables that runs one command of a script. The window is the measured time of a
+trial. The ledger is a table of sqlstress with a numbered row per writing transaction. The row proves that the
+transaction was committed.
 """
 
 from __future__ import annotations
@@ -107,7 +108,11 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Return the step `run` of a statement with a timer, a ledger row, or a check of a checkpoint."""
+        """Return the step `run` of a statement, extended as the options require.
+
+        With --per-statement, a timer is added. With --ledger, a COMMIT also writes a row of the ledger. The
+        result of a checkpoint is checked.
+        """
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
         if self._times is not None:
@@ -117,10 +122,11 @@ class SqlSource(UserSource):
         return run
 
     def prepare(self, picks: Sequence[int]) -> list[Variables]:
-        r"""Return the variables of the transactions `picks`, set by the leading \set of their scripts.
+        r"""Return the variables of one transaction for each script number in `picks`.
 
-        Other variables keep their values from transaction to transaction. If a script also changes variables
-        later, nothing is set in advance: all transactions share one mapping.
+        The leading \set commands of the script are run in advance. Other variables keep their values from
+        transaction to transaction. If any script also changes variables later, nothing is set in advance: all
+        transactions share one mapping.
         """
         if self._sets_late:
             return [self._variables] * len(picks)
@@ -133,7 +139,11 @@ class SqlSource(UserSource):
         return prepared
 
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
-        """Return a function that runs a script, with retries with equal values if the database is busy."""
+        """Return a function that runs a script as one transaction.
+
+        If the database is busy, the function rolls back and runs the script again, up to --max-tries times.
+        Each try has the variables and random numbers of the first.
+        """
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
         def once(variables: Variables) -> None:
@@ -167,7 +177,10 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, extended to restore variables and random state after an error."""
+        """Return `once`, which runs a script a single time, extended for a retry.
+
+        After an error, the returned step restores the variables and the state of the random numbers.
+        """
         stream = self.random
 
         def attempt(variables: Variables) -> None:
@@ -184,7 +197,8 @@ class SqlSource(UserSource):
 
     def was_busy(self, error: Exception) -> bool:
         if self._client is None:
-            # Without a database \gset sets no variable, so errors of scripts are normal.
+            # Without a database \gset sets no variable, so later uses of the variable fail. Treat such an
+            # error like a busy database: the transaction is counted as failed, and the load continues.
             return True
         if self._client.was_busy(error):
             return True
@@ -195,7 +209,7 @@ class SqlSource(UserSource):
         raise EnvironmentFailure(f"{place}: {target_of(driver).explain(driver, error)}") from error
 
     def error_name(self, error: Exception) -> str:
-        # Of all drivers, only the standard library's sqlite3 sets this attribute.
+        # Of all drivers, only the standard library's sqlite3 sets the attribute sqlite_errorname.
         return str(getattr(error, "sqlite_errorname", ""))
 
     def hear(self, window: Window) -> None:
@@ -244,7 +258,8 @@ def _variable_value(text: str) -> Value:
 def _changes_late(script: Script) -> bool:
     r"""Return whether a script changes variables after its leading \set commands.
 
-    Conditions that draw a random number count, because a retry must draw the same number.
+    If so, a retry must restore the variables first. Return True also if a later condition draws a random
+    number, because a retry must restore the random state to draw the same number.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -313,7 +328,7 @@ class StatementTimes:
         return timed
 
     def fold(self, window: Window) -> None:
-        """Record latencies of executions that ended within the window; discard all other executions."""
+        """Record the latencies of executions that ended within the measured window; discard all others."""
         opens, closes = window.opens_ns, window.closes_ns
         self._recorder.record([end - start for start, end in self._ended if opens <= end < closes])
         self._ended.clear()
@@ -333,8 +348,9 @@ def statement_label(sql: Sql) -> str:
 class ScriptFailures:
     """Counter of failed statements in a worker's scripts, with the time until each failure.
 
-    A script leaves no cursor and no transaction open, so its text shows the state of the transaction at each
-    statement.
+    The time begins with the script, or for a checkpoint with the statement.
+    A script leaves no cursor and no transaction open. So its text shows for each statement whether a
+    transaction is open, and how it began.
     """
 
     def __init__(self, case: Case) -> None:
@@ -355,7 +371,10 @@ class ScriptFailures:
         self.counter.add(kind, str(error), waited_s, lambda: self._examine(steps[: numbers[0] + 1]))
 
     def checkpoint(self, sql: Sql, run: Step) -> Step:
-        """Return a step that runs a checkpoint, and records a failure if the result was busy."""
+        """Return a step that runs PRAGMA wal_checkpoint, and records a failure if its row reports busy.
+
+        A checkpoint that is blocked raises no error: the first column of its row is 1.
+        """
         text, place = sql.statement.text, sql.statement.place
         kind = Kind(BUSY, short_sql(text), f"{place.file}:{place.line}")
 
@@ -370,7 +389,10 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement, the last of `steps`. Earlier steps show its transaction."""
+        """Return facts on a failed statement, the last of the statements `steps` of a script.
+
+        The earlier statements show whether its transaction was open, and whether it had read or written.
+        """
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -391,7 +413,10 @@ class ScriptFailures:
 
 
 class RehearsalSource(SqlSource):
-    """Scripts in a rehearsal (a run on a copy of the data) that traces each statement's position."""
+    """Scripts in a rehearsal, a run on a copy of the data.
+
+    For each statement, the tracer gets its position in the script, so that findings can name the line.
+    """
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:
         self._tracer = tracer
@@ -414,7 +439,10 @@ class RehearsalSource(SqlSource):
 
 
 def open_calls(case: Case, place: SqlPlace, tracer: Tracer) -> Calls:
-    """Connect to the database; return a function for each script, by name."""
+    """Connect to the database; return functions that run a script once, by name of the script.
+
+    While a function runs, `tracer` gets the position of each statement.
+    """
     source = RehearsalSource(case, place, tracer)
 
     def run(number: int) -> None:

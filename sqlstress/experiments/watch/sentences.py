@@ -229,11 +229,11 @@ def watch_gaps(*, share: float, longest_ns: float) -> str:
 
 
 class CheckpointShare(NamedTuple):
-    """Process that held the checkpoint lock of a WAL."""
+    """A process, and its share of the time with the checkpoint lock of a WAL."""
 
     process: str
     share: float
-    """Share of the samples in which the process held the lock, from 0 to 1."""
+    """Share of the samples in which the process held the checkpoint lock, from 0 to 1."""
     longest_ns: float
 
 

@@ -61,12 +61,16 @@ from sqlstress.show.text import draw
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 
 OFTEN = 0.5
-"""Minimum share of time, 0 to 1, with the write lock at which a process blocks others by short holds."""
+"""Share of the time, from 0 to 1, with the write lock.
+
+From this share on, a process is reported because it blocks others, even if each of its holds is short.
+"""
 WORTH_TELLING = 0.01
-"""Minimum share, 0 to 1, of time with a lock for a finding to mention the lock."""
+"""Share of the time, from 0 to 1. Findings omit processes that held a lock for less than this share."""
 PINNED_S = 1.0
+"""Minimum age of an old snapshot for a finding, in seconds."""
 CHECKPOINT_S = 0.1
-"""Minimum seconds for a finding on an old snapshot (PINNED_S) and on a long checkpoint (CHECKPOINT_S)."""
+"""Minimum length of a checkpoint for a finding, in seconds."""
 IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
 """Limits to report that a process waits, or computes, during a long hold of the write lock.
 
@@ -74,15 +78,16 @@ A process waits if it uses at most IDLE_SHARE of a processor, and computes from 
 reported if it waits for the disk for over IDLE_SHARE of the time or writes over LITTLE_BYTES to disks.
 """
 TOGETHER = 0.8
-"""Minimum length of a hold of the write lock, relative to a checkpoint at that time, to blame the latter."""
+"""A checkpoint explains a hold of the write lock if the hold lasted at least this share of the checkpoint."""
 MOST_OF_GAPLESS = 0.9
-"""Minimum length of a hold, relative to the longest time without a free write lock, to explain it."""
+"""A hold explains the longest time without a free write lock if it lasted at least this share of the time."""
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples of a checkpoint waiting for a reader, to name the reader."""
 MIN_STEPS = 5
-"""Minimum number of different WAL lengths over 1,000 frames that excludes a single large transaction.
+"""Minimum number of different WAL lengths over 1,000 frames to conclude that no checkpoint limits the WAL.
 
-Each commit at these lengths begins a checkpoint, unless automatic checkpoints are off.
+At such lengths each commit begins a checkpoint. If the WAL grows further in several steps, automatic
+checkpoints are off, or copied nothing. A single step may be one large transaction.
 """
 MOST_NAMED = 3
 """Maximum number of processes named in a finding; the table has more."""
@@ -121,7 +126,10 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return the first process that may keep an old snapshot, such as "process 12 (app) and 2 more"."""
+    """Return text on the processes that may keep an old snapshot, such as "process 12 (app) and 2 more".
+
+    The named process is the first in `pin`. All these processes share the read lock of the snapshot.
+    """
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
@@ -169,7 +177,10 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the cause (such as SNAPSHOT) of a WAL over `normal_frames`; None if unknown or shorter."""
+    """Return the cause (such as SNAPSHOT) of a WAL with more than `normal_frames` frames.
+
+    Return None if the cause is unknown, or if the WAL has at most `normal_frames` frames.
+    """
     if not watch.frames_now and not watch.wal_full:
         return None
     return wal_growth_kind(
@@ -183,7 +194,11 @@ def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
 
 
 def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
-    """Return the finding on a large WAL. `limit` is the size of --until-wal, if reached."""
+    """Return the finding on a large WAL.
+
+    `kind` is its cause, as returned by `wal_kind`. `limit` is the size given with --until-wal, or None if the
+    WAL did not reach it.
+    """
     pin = watch.pins[0] if watch.pins and kind == SNAPSHOT else None
     readers = tuple(process_name(process) for process in watch.processes if holds(process, READ).samples)
     writers = [process for process in watch.processes if holds(process, WRITE).now_s >= MIN_LONG_HOLD_S]
@@ -205,7 +220,10 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def _grew_in_steps(watch: Watch) -> bool:
-    """Return whether commits grew the WAL beyond the length that starts an automatic checkpoint."""
+    """Return whether several commits grew the WAL beyond the length that starts an automatic checkpoint.
+
+    MIN_STEPS different lengths show that not a single large transaction is the cause.
+    """
     return len({frames for frames in watch.course.frames if frames > AUTOCHECKPOINT}) >= MIN_STEPS
 
 
@@ -308,12 +326,16 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on a process that waited or computed in its longest write lock; empty for others."""
+    """Return facts on the activity of a process during its longest hold of the write lock.
+
+    The process waited for something (IDLE_SHARE), or computed (BUSY_SHARE). Return no facts if neither is
+    certain: the process wrote to disks, did both, or its use of the processor is unknown.
+    """
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
         return {}
     cpu = usage.cpu_s / usage.seconds
-    # On a busy machine, a process that computes is often waiting for a processor.
+    # On a busy machine, a process that computes often waits for a processor. So this time counts as running.
     running = max(cpu, usage.running_share)
     writes = usage.disk_share > IDLE_SHARE or (usage.written_bytes or 0) > LITTLE_BYTES
     if writes or IDLE_SHARE < running < BUSY_SHARE:
@@ -333,7 +355,10 @@ def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
 
 
 def _crowds(watch: Watch) -> Iterator[Finding]:
-    """Yield findings on programs whose processes block writers together, but not alone."""
+    """Yield findings on programs whose processes block writers together, although no single process does.
+
+    Processes with equal command lines, apart from numbers and paths, belong to one program.
+    """
     programs: dict[tuple[str, ...], list[Process]] = {}
     for process in watch.processes:
         if holds(process, WRITE).samples and process.command:
@@ -347,7 +372,7 @@ def _crowds(watch: Watch) -> Iterator[Finding]:
 
 
 def _checkpoints_with_the_lock(process: Process) -> bool:
-    """Return whether a process's longest hold of the write lock was a long checkpoint."""
+    """Return whether a long checkpoint was the main cause of a process's longest hold of the write lock."""
     write, checkpoint = holds(process, WRITE), holds(process, CHECKPOINT)
     return (
         checkpoint.longest_s >= CHECKPOINT_S
@@ -384,7 +409,10 @@ def _pins(watch: Watch) -> Iterator[Finding]:
 
 
 def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the time for which a writer with a rollback journal waited for readers."""
+    """Yield a finding on the time for which writers with a rollback journal waited for readers.
+
+    A waiting writer holds the PENDING lock. The times of all processes are added up.
+    """
     waiting = sum(holds(process, PENDING).samples for process in watch.processes)
     if share(waiting, watch.samples) < WORTH_TELLING:
         return
@@ -397,9 +425,9 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of time with a free write lock, and the longest time without one.
+    """Yield a finding on the share of time with a free write lock, and the longest time without a free lock.
 
-    Yield nothing if a single long hold explains that time, because another finding names its cause.
+    Yield nothing if a single long hold explains the longest time, because another finding names its cause.
     """
     held = share(watch.write.samples, watch.samples)
     explained = (holds(process, WRITE).longest_s for process in watch.processes if _activity(process))

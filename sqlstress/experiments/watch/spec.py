@@ -1,6 +1,7 @@
 """Options and result of a watch, which samples the locks of a database that other programs use.
 
-A hold is a time during which every sample saw a process with a lock.
+A hold is a time during which every sample saw a process with a lock. During a hold of the write lock, the
+processor and disk use of the process is read repeatedly: each time is called a reading.
 """
 
 from __future__ import annotations
@@ -103,10 +104,10 @@ class MappedSqlite:
 
 @dataclass(frozen=True, slots=True)
 class HoldUsage:
-    """Processor and disk use of a process, read repeatedly during its longest hold of the write lock."""
+    """Processor and disk use of a process, from repeated readings in its longest hold of the write lock."""
 
     seconds: float
-    """Observed part of the hold, in seconds."""
+    """Time from the first to the last reading during the hold, in seconds; a little less than the hold."""
     cpu_s: float
     """Processor time that the process used, in seconds."""
     written_bytes: int | None = None
@@ -122,7 +123,7 @@ class Process:
     """Process that held a lock of the database, or used a different WAL."""
 
     pid: int
-    """Process ID; 0 means a process in another container, -1 a process outside of this system."""
+    """Process ID; 0 means a process in another container, -1 a process that is not visible on this system."""
     command: tuple[str, ...] = ()
     """Command line; empty if unknown."""
     user: str = ""
@@ -134,10 +135,11 @@ class Process:
     wal: str = ""
     """Kind of a WAL other than the WAL of the watched path; empty for the watched WAL.
 
-    "deleted": the WAL file is gone. "other": the database was opened by another name, with another WAL.
+    "deleted": the WAL file is gone. "other": the process opened the database by another name (hard link) of
+    the file, so it uses another WAL.
     """
     name: str = ""
-    """Path by which the process opened the database; empty if `wal` is empty."""
+    """Path of the database, as the process opened it, if `wal` is not empty; else empty."""
     writes: bool = False
     """Whether the process's deleted or other WAL changed during the watch."""
     sqlite: tuple[MappedSqlite, ...] = ()
@@ -145,9 +147,9 @@ class Process:
     usage: HoldUsage | None = None
     """Processor and disk use during the longest hold of the write lock; null if unknown."""
     locks: dict[str, Holds] = field(default_factory=dict)
-    """Holds by name of the lock. Read locks have only `samples`.
+    """Holds by name of the lock. For read locks only `samples` is known; the other fields are 0.
 
-    If several processes share a read lock, a sample sees only one of them.
+    If several processes share a read lock, a sample sees only one of them. So holds cannot be timed.
     """
 
 
@@ -167,11 +169,14 @@ class Pin:
     frame: int
     """Number of the last frame in the snapshot."""
     since_s: float
-    """First sample of the transaction, in seconds since the watch began; 0 means perhaps earlier."""
+    """Time of the first sample that saw the transaction, in seconds since the watch began.
+
+    0 means that the transaction may have begun earlier.
+    """
     seconds: float
     """Time from the transaction's first to its last sample, in seconds."""
     grew_frames: int
-    """Largest number of frames in the WAL after the snapshot."""
+    """Largest number of frames in the WAL that are newer than the snapshot."""
     lasts: bool = False
     """Whether the last sample of the watch saw the transaction."""
 
@@ -180,8 +185,9 @@ class Pin:
 class ReaderWait:
     """Checkpoint that held the write lock while it waited for a reader.
 
-    `holder` had the checkpoint lock and the write lock. `reader` had an older snapshot of the WAL; or all
-    frames were copied, and the reader still used the WAL.
+    `holder` had the checkpoint lock and the write lock. It waited for one of two reasons. Either `reader` had
+    an older snapshot, so that newer frames could not be copied. Or all frames were copied, but `reader` still
+    used the WAL: a RESTART or TRUNCATE checkpoint waits until no process reads the WAL.
     """
 
     holder: int
@@ -236,7 +242,10 @@ class Watch:
     samples: int = 0
     """Number of samples."""
     open_samples: int = 0
-    """Number of samples with a rollback journal, or with a WAL and a wal-index (-shm)."""
+    """Number of samples that saw a database in rollback mode, or in WAL mode with a wal-index (-shm).
+
+    Without a wal-index, no process has a database in WAL mode open, except perhaps in exclusive mode.
+    """
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
     journal: str = ""
@@ -254,13 +263,16 @@ class Watch:
     waits: tuple[ReaderWait, ...] = ()
     """Checkpoints that held the write lock while they waited for a reader, the most frequent first."""
     without_gap_s: float = 0.0
-    """Longest time in which every sample saw a reader of the WAL, in seconds."""
+    """Longest time in which every sample saw a reader of the WAL, in seconds.
+
+    In this time, writers cannot start the WAL again from its first frame, and it grows.
+    """
     page_bytes: int = 0
     """Size of a page of the WAL, in bytes; 0 if there was no WAL."""
     frames: int = 0
     """Largest number of frames in the WAL."""
     frames_now: int = 0
-    """Number of frames in the WAL at the last readable sample."""
+    """Number of frames in the WAL, at the last sample in which the wal-index could be read."""
     checkpointed: int = 0
     """Number of frames in `frames_now` that checkpoints had copied into the database file."""
     wal_bytes: int = 0
@@ -283,7 +295,7 @@ class Watch:
     held_too_long: int | None = None
     """Index of the process that held the write lock for longer than `until_held_s`, or null."""
     held_s: float = 0.0
-    """Seconds for which process `held_too_long` held the write lock, across gaps of up to 0.1 s."""
+    """Seconds for which process `held_too_long` held the write lock, including gaps of up to 0.1 s."""
     wal_full: bool = False
     """Whether the watch ended because the WAL file reached `until_wal_bytes`."""
     events: tuple[Event, ...] = ()

@@ -29,7 +29,8 @@ from sqlstress.sqlite_codes import has_wal_reset_bug
 from sqlstress.system.interrupt import StopSignals
 from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_locks
 
-# Command lines of processes are read when a process is first seen, because it may end soon.
+# The command line of a process is read when a sample first sees the process, because the process may end
+# soon.
 
 
 MOST = 1000
@@ -157,7 +158,7 @@ class HoldUsages:
         """(Time, usage) at the start of the present hold; None if unknown."""
         self._read_s = 0.0
         self._states = Counter[str]()
-        """Number of readings during the present hold, by state of the process."""
+        """Number of readings during the present hold, by state of the process (see `Usage.status`)."""
 
     def add(self, at_s: float, hold: tuple[int, int] | None, pid: int) -> None:
         """Add a sample taken at the time `at_s`.
@@ -203,21 +204,28 @@ STEP_S = 1.0
 FIRST_STEP_S = 0.2
 """Time until the first update, in seconds.
 
-It is short, because a write to a deleted WAL is noticed only by comparing the states of two updates.
+A process that writes to a deleted WAL is noticed only if the WAL file changes between two updates. So the
+first update comes early, for short watches.
 """
 CAUSE_S = 2.0
-"""Minimum seconds of a watch that --until-wal ends: the cause of the WAL's size needs samples."""
+"""Minimum length of a watch, in seconds, before --until-wal may end it.
+
+The cause of the WAL's size can only be found with enough samples.
+"""
 LIST_S = 10.0
-"""Minimum seconds between listings of all read locks, which block changes of file locks on Linux."""
+"""Minimum seconds between listings of all read locks. On Linux, a listing blocks changes of file locks."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """Objects for a running watch: empty report, signals that end the watch, and observer (display)."""
+    """Objects that a running watch uses."""
 
     report: Report
+    """Report without results, which describes the command and the computer."""
     signals: StopSignals
+    """Signals, such as Ctrl+C, that end the watch."""
     observer: Observer
+    """Display of the results so far."""
 
 
 class WatchOpening:
@@ -286,7 +294,10 @@ class WatchStudy:
                 self._examine_builds()
 
     def _examine_builds(self) -> None:
-        """Find the SQLite libraries of the main processes. This is slow, so call it after sampling."""
+        """Find the SQLite libraries of the MOST_EXAMINED processes with the most time with the write lock.
+
+        This is slow, so call it after sampling.
+        """
         for process in self.watch.processes[:MOST_EXAMINED]:
             if process.pid > 0 and not process.gone:
                 self._sqlite[process.pid] = mapped_sqlite(process.pid)
@@ -337,8 +348,9 @@ class WatchStudy:
         self._names.refresh()
         look, is_hot = self._database.look(), False
         if look.state == ROLLBACK and not look.locks and self._database.has_journal():
-            # A writer creates and removes its journal while it holds the lock, so a journal without a lock
-            # was left by a writer that died. Look twice: a writer may start or end between two calls.
+            # A writer creates and removes its journal while it holds the lock. So a journal without a lock
+            # was left by a writer that died. Check lock, journal, lock and journal in this order, because a
+            # writer may start or end between two checks.
             is_hot = not self._database.look().locks and self._database.has_journal()
         self._tally.add_files(self._database.wal_bytes(), is_hot)
         self._tally.add_names(*self._database.other_names())
@@ -347,7 +359,10 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch requested by unparsed options. Raises UsageError if they are invalid."""
+    """Return the watch that the options request. Raises UsageError if the options are invalid.
+
+    `given` has the options by name, as texts that are not parsed yet. The second parameter is not used.
+    """
     options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
     values = parse_options(options, given)
     if values["file"] is None:

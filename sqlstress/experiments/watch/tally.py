@@ -45,7 +45,10 @@ PINNED_S = 1.0
 """Minimum age of an old snapshot, in seconds, to report its reader."""
 MOST_EVENTS, MOST_PINS, MOST_STEPS, MOST_LINES = 20, 10, 600, 8
 JOINED_S = 0.1
-"""Longest sleep of a waiting writer, in seconds. The writer may miss shorter gaps between holds."""
+"""Longest sleep of a waiting writer, in seconds.
+
+A writer that sleeps may miss a shorter gap between two holds, so long holds with such gaps count as one.
+"""
 FIRST_STEP_S = 0.1
 OTHERS = "others"
 _JOURNALS = {WAL: "wal", ROLLBACK: "rollback"}
@@ -94,7 +97,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields that samples change, with the names that they have in the result `Watch`."""
+    """Fields of the result `Watch` that are updated by samples, under the same names."""
 
     samples: int = 0
     open_samples: int = 0
@@ -162,9 +165,9 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """(Index of the process with the write lock, seconds of its hold); None if the lock is free.
+        """(Index of the process with the write lock, seconds with the lock); None if the lock is free.
 
-        The seconds include short gaps between long holds.
+        Long holds with gaps of up to JOINED_S are joined (see `HoldChain`). The seconds include these gaps.
         """
         chain = self._chain
         return (
@@ -232,7 +235,8 @@ class WatchTally:
         if (look.state, look.file) == (last.state, last.file) and None not in (look.changes, last.changes):
             assert look.changes is not None and last.changes is not None
             more = (look.changes - last.changes) % _WORD
-            # A large difference means a new wal-index, whose counter has started at 0 again.
+            # The counter of commits in a new wal-index starts at 0 again. A large difference modulo 2^32
+            # shows this, and is ignored.
             self._totals.commits = (self._totals.commits or 0) + (more if more < _WORD // 2 else 0)
 
     def _add_event(self, event: Event) -> None:
@@ -244,7 +248,8 @@ class WatchTally:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
-        # A reader in the first slot reads only the database file, so it lets the WAL start again.
+        # A reader in the first slot reads only the database file. Such a reader does not prevent a restart of
+        # the WAL, and is not counted.
         if any(lock.name == READ and lock.slot for lock in look.locks):
             self._any_reader.add_held(sample, self._before_s)
         else:
@@ -266,7 +271,7 @@ class WatchTally:
         self._pinned = now
 
     def _add_waits(self, look: LockSample, index: WalIndex) -> None:
-        """Add the readers for which a checkpoint waits while it holds the write lock."""
+        """Add the readers for which a checkpoint waits, if the checkpoint's process holds the write lock."""
         pids = {lock.name: lock.pid for lock in look.locks if lock.name != READ}
         holder = pids.get(WRITE)
         if holder is None or pids.get(CHECKPOINT) != holder:
@@ -301,7 +306,10 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether an old snapshot is at least PINNED_S old, so that all readers should be listed."""
+        """Whether an old snapshot is at least PINNED_S old.
+
+        If so, the report names its readers. Samples see only one holder of a lock, so call `add_readers`.
+        """
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
@@ -332,7 +340,10 @@ class WatchTally:
                 self._other_wals[position] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank` with the result so far. `processes` are in the order of their positions."""
+        """Return `blank`, which has the options of the watch, with the result so far.
+
+        `processes` has the process with position N at index N.
+        """
         locks: dict[int, dict[str, Holds]] = {}
         for (position, name), runs in self._runs.items():
             if position >= 0:
@@ -402,7 +413,10 @@ class WatchTally:
 
 
 def mark_of(lock: Lock, index: WalIndex) -> int:
-    """Return the last frame that a reader sees; 0 for the first slot, whose readers see no frame."""
+    """Return the last frame of the WAL that a reader sees.
+
+    Return 0 for the first slot (SQLite's read mark 0), whose readers read only the database file.
+    """
     return index.marks[lock.slot] if lock.slot else 0
 
 
