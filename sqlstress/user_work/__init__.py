@@ -14,16 +14,22 @@ such as a statement that SQLite refused, with a topic and further properties (tr
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"
-"""Names in a trial's verdict: UNDER for the user's checks during the load, AFTER for those after it."""
+"""Names, in a trial's verdict, of the combined result of the user's checks.
+
+UNDER: the checks during the load. AFTER: the checks after it.
+"""
 SUSPICION = "suspicion"
 """Report topic: two statements of a transaction that look like a race."""
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
-"""Labels that replace the command line of a process that held the write lock.
+"""Labels of some processes that held the write lock. Other processes are listed by their command line.
 
-OURS: processes of sqlstress, including the user's code. OTHERS: the programs that are not listed separately.
-UNKNOWN: processes that ended, or could not be inspected.
+OURS: processes of sqlstress, including the user's code. OTHERS: the sum of the programs beyond the maximum
+number that is listed separately. UNKNOWN: processes that ended, or could not be inspected.
 """
 NOT_REHEARSED = "not rehearsed"
-"""Report topic: reasons why a transaction could not be called and traced on a copy after the load."""
+"""Report topic: a transaction that the rehearsal could not call and trace, with the reason.
+
+A rehearsal calls each transaction after the load, on a copy of the data.
+"""
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
 """Report topics of the rehearsal, which calls the transactions after the load and traces their SQL."""

@@ -1,8 +1,9 @@
 """Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
 The checks run in a process of their own. Final checks (`at_end`) get the user's notes or the path of the
-database, and run only after all worker processes have ended. The other checks run before, during and after
-the load. A round runs each of these once.
+database, and run only once, after all worker processes have ended. The other checks run before, during and
+after the load. A round runs each of the other checks once. `Checks` runs checks through a given connection;
+`Checker` opens and closes the connection of each round.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CheckNotRun(UsageError):
 
 
 class Checks:
-    """The user's checks. Each has a time limit of `timeout_s` seconds."""
+    """The user's checks, run through a given connection. Each has a time limit of `timeout_s` seconds."""
 
     _reader: Reader
 
@@ -118,7 +119,8 @@ class Checks:
                 raise _not_run(invariant, "uses its parameter as a connection. " + _QUERY_USE) from error
             text = error_message(error) if isinstance(error, AssertionError) else plainly(error)
             return CheckFailure(invariant.name, 1, (text[:_MAX_TEXT_CHARS] or "it does not hold",))
-        # The timer interrupts only SQL. So a function that spends its time in Python is reported afterwards.
+        # The timer interrupts only SQL. A function that spends its time in Python runs to its end, and is
+        # then reported as too slow.
         if time.monotonic() - started > self._timeout_s:
             raise self._too_slow(invariant)
         if result is None or isinstance(result, bool):
@@ -138,7 +140,8 @@ class Checks:
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
         """Interrupt the check in the `with` block after the time limit. Raises CheckNotRun.
 
-        Any other error becomes CheckNotRun, too. Only the error of a locked database is raised unchanged,
+        Errors that a check's function raises do not reach this block: they are failed checks. Errors that do,
+        such as those of SQL, become CheckNotRun. Only the error of a locked database is raised unchanged,
         because a later round may succeed.
         """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
@@ -201,7 +204,10 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
 
 
 def _unknown_parameters(function: Callable[..., Any]) -> str:
-    """Return an error text if a function cannot be called with a check's arguments; else ""."""
+    """Return an error text if a function cannot be called with the arguments of a check; else "".
+
+    A check has the parameters `query` (any name), `notes` and `database`, or some of these.
+    """
     names = end_parameters(function)
     try:
         signature(function).bind(*(["query"] if _takes_query(function) else []), **dict.fromkeys(names))
@@ -237,7 +243,10 @@ _checkers: list[Checker] = []
 
 
 def load(case: Case, where: Path) -> None:
-    """Import the user's checks for the data folder `where`, once per process. Raises CheckNotRun."""
+    """Import the user's checks for the data folder `where`. Raises CheckNotRun.
+
+    Later calls in this process do nothing: it serves a single folder.
+    """
     if not _checkers:
         place: SqlPlace = open_place(case, where)  # type: ignore[assignment]
         prepare_process(place.directions(), str(case.seed))
@@ -248,7 +257,10 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Return the result of `look`, called with this process's runner of checks. Raises CheckNotRun."""
+    """Return the result of `look`, called with this process's runner of checks. Raises CheckNotRun.
+
+    If the process has no runner yet, create one for `case` and the data folder `where`.
+    """
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
     return look(_checkers[0])
@@ -260,14 +272,14 @@ class CheckRound(NamedTuple):
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Failed checks; None if the round has no result, because it could not connect or met a lock."""
+    """Failed checks; None if the round could not connect or met a lock. Such a round is not counted."""
 
 
 class Checker:
-    """Runner of the user's checks on a trial's data.
+    """Runner of the user's checks on a trial's data, with a new connection for each round.
 
-    Each round opens and closes a connection. The last connection to close removes the WAL. If a connection of
-    the checks stayed open, no worker would ever do this, and this part of SQLite would not be tested.
+    The last connection to close removes the WAL. If a connection of the checks stayed open, no worker would
+    ever be the last and remove the WAL, and this part of SQLite would not be tested.
     """
 
     def __init__(self, case: Case, place: SqlPlace) -> None:
@@ -282,7 +294,10 @@ class Checker:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Run all checks and return those that fail. Call this after all worker processes have ended."""
+        """Run the final checks and all others, and return those that fail.
+
+        Call this after all worker processes have ended.
+        """
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)

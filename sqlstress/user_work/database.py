@@ -1,8 +1,8 @@
 """Creation of a trial's database: a copy of the user's database, or an empty one, changed by the setup.
 
 The original may be in use and is only read. An ordinary reader may change the -shm file or create missing
-files, so the original is opened with parameters that forbid this. A separate process copies it: on POSIX,
-closing a file releases all locks of the process on the file.
+files, so the original is opened with parameters that forbid this. A separate process copies it, because this
+process may have the original open: on POSIX, closing a file releases all locks of the process on the file.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def copy(name: str, to: Path) -> None:
             # The -shm file exists if a program uses the database, or has ended without closing it.
             is_open = index.exists()
             if in_wal_mode and not is_open and before[1]:
-                # The last program did not close the database. SQLite recovers the copy, not the original.
+                # The last program did not close the database, so SQLite must recover it, which writes files.
+                # Copy the WAL, too, so that the recovery happens in the copy, not in the original.
                 shutil.copyfile(original, to)
                 shutil.copyfile(wal, to.with_name(f"{to.name}-wal"))
             else:
@@ -62,8 +63,8 @@ def copy(name: str, to: Path) -> None:
                     closing(sqlite3.connect(file_name(to))) as target,
                 ):
                     source.backup(target)
-            # A WAL database that no program used was copied without locks. So the copy counts only if no
-            # program has opened the database since.
+            # A WAL database that no program used was copied without locks. If a program opened or changed it
+            # since the copy began, copy again.
             if not in_wal_mode or is_open or (_versions(original, wal) == before and not index.exists()):
                 return
     except OSError as error:
@@ -105,7 +106,7 @@ def uri(path: PurePath) -> str:
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection in a read transaction.
 
-    `alone` means that no other program uses the database, so that the connection takes no locks.
+    `alone` means that no other program uses the database. The connection then takes no locks (immutable=1).
     """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
@@ -120,7 +121,8 @@ def _unreadable(original: Path) -> Path | None:
     """Return the first of a database's files that this user may not read; None if all can be read."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         path = original.with_name(original.name + suffix)
-        # Opening is the only reliable test. Closing drops no locks, because this process holds no locks.
+        # Opening is the only reliable test of the permission to read. Closing drops no locks, because this
+        # process holds none.
         try:
             os.close(os.open(path, os.O_RDONLY))
         except PermissionError:
@@ -158,7 +160,7 @@ def make(place: SqlPlace, data: Data, ours: Iterable[str], pulse: Pulse) -> None
     """Remove an earlier database of the trial, and create the database that `data` describes.
 
     `ours` are SQL statements of sqlstress, which run after the user's setup. Raises UsageError, with the
-    position, if the setup fails, and EnvironmentFailure if the setup file changed during the measurement.
+    position, if the setup fails. Raises EnvironmentFailure if the setup file changed since the command began.
     """
     place.discard()
     if data.database:
@@ -188,7 +190,8 @@ def _run_setup(maker: Maker, dialect: Dialect, file: str, text: str) -> None:
 def check_statement(reader: Reader, statement: Statement) -> None:
     """Check that the database can compile a statement, without running it.
 
-    Raises UsageError with the statement's position, or EnvironmentFailure if the database lacks a feature.
+    Raises UsageError with the statement's position, or EnvironmentFailure if SQLite or the server
+    lacks a feature that the statement needs.
     """
     try:
         reader.understood(statement.text, [token.text[1:] for token in statement.parameters])

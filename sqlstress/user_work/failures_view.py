@@ -61,18 +61,18 @@ from sqlstress.user_work import AFTER, SUSPICION, UNDER
 MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Causes by name. Each key has the same cure as its value, so that they share a finding."""
+"""Name of a cause to the name of the cause with the same cure, whose finding it shares."""
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries that serve to find the next number."""
 _MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
 MAX_CAUSES = 3
-"""Maximum number of findings of each kind, such as causes of failed statements."""
+"""Maximum number of findings of each kind, for example of causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
 """Minimums for a finding on a transaction that holds the write lock for long.
 
-They are the number of such holds, their share of the process's time, and the share of the longest hold that
-the process spent outside of SQLite.
+MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: their share of the process's time. MIN_OUTSIDE: share of the
+longest hold that the process spent outside of SQLite; not needed if the slow work is known.
 """
 HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
@@ -102,14 +102,12 @@ class Failure(NamedTuple):
     longest_ms: float
     """Maximum time until the statement failed, in ms, in all workers."""
     given_up: int
+    """Number of calls in which the statement failed, and that then returned without a commit."""
     repeated: int
-    """Number of calls in which the statement failed, and that committed later and returned.
-
-    `given_up` counts the calls in which the statement failed, and that returned without a later commit.
-    """
+    """Number of calls in which the statement failed, and that then committed and returned."""
     timeout_ms: int | None
     held_since: str
-    """Statement that began the transaction with the write lock; empty if unknown.
+    """Statement that began the transaction that held the write lock when this statement failed, or empty.
 
     It is known only if another connection of the same process held the lock and was idle.
     """
@@ -120,11 +118,17 @@ class Failure(NamedTuple):
     lock_order: tuple[str, ...] = ()
     """Files that the transaction locked, in order. The last file is the one that it waited for."""
     earlier_query: str = ""
-    """Query of the call that read the table before the write's transaction, with its line; or empty."""
+    """Query by which the call read the table before it began the failed write's transaction, or empty.
+
+    The text contains the query's line of code.
+    """
     library: str = ""
     """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
     opposite: str = ""
-    """Line of a failure whose transaction locked two of the files in reverse order; empty if none did."""
+    """Line of another failure whose transaction locked two files of `lock_order` in reverse order.
+
+    Empty if there is no such failure.
+    """
 
 
 def failures_of(group: Group) -> list[Failure]:
@@ -138,9 +142,10 @@ def failures_of(group: Group) -> list[Failure]:
 
 
 def with_shared_cache(failures: list[Failure]) -> list[Failure]:
-    """Return the failures; if a result code shows a shared cache, with `facts.shared_cache` set in all.
+    """Return the failures. If a result code shows a shared cache, set `facts.shared_cache` in all of them.
 
-    Python and apsw can make all connections share a cache. The databases' names do not show this.
+    Python and apsw can make all connections share a cache. Only the result code shows this: the database's
+    name need not contain "cache=shared".
     """
     if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
         return failures
@@ -255,7 +260,7 @@ _COLUMNS: tuple[Column[Failure], ...] = (
 def failure_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding for each cause of failed statements, with its cure; the most frequent first.
 
-    A lock held for too long comes last, because it may follow from another cause.
+    The cause "lock held for too long" comes last, because it may follow from another cause.
     """
     by_cause: dict[str | int, list[tuple[Failure, Diagnosis]]] = {}
     consequences = _consequences(group)
@@ -299,10 +304,10 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
-    """Return two facts: the number of calls that gave up, and whether calls repeated their work instead.
+    """Return two facts: "given_up", a number of calls, and "repeated", whether calls repeated their work.
 
-    The second is true if calls committed after a failure of each statement, and no call gave up or raised the
-    error. `raised` has the errors that ended calls.
+    "repeated" is true if each statement in `kinds` failed in a call that committed later, and no call gave up
+    or raised the error. `raised` has the errors that ended calls.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
@@ -325,7 +330,10 @@ def _statement_key(failure: Failure) -> tuple[str, str, int]:
 
 
 def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the sort key of a cause: certain causes first; among these, causes of more failures first."""
+    """Return the sort key of a cause: known causes first, and among equals those of more failures.
+
+    The cause "lock held for too long" counts as unknown.
+    """
     _, diagnosis = kinds[0]
     is_certain = diagnosis.cause is not None and diagnosis.cause.name != HELD_LONGER
     return not is_certain, -sum(failure.times for failure, _ in kinds)
@@ -334,7 +342,8 @@ def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, i
 def _holder(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
-    `causes` has the names of the causes of all failures.
+    `causes` has the keys of the causes of all failures, see `_finding_key`. If a COMMIT waited for a reader,
+    the sentence refers to this cause.
     """
     for hold in own_hold_findings(group):
         return (
@@ -351,7 +360,7 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
 
 
 def _slow_rows(group: Group, kind: str, min_s: float) -> str:
-    """Return text on the statement after which its call worked for longest, before the next statement.
+    """Return text on the statement after which the user's code worked for longest before its next one.
 
     Only times of `min_s` seconds or more count; empty if there is none. `kind` is "read" for queries, "write"
     for statements with RETURNING.
@@ -389,7 +398,7 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
 
 
 def _duplicate_key(query: str) -> str:
-    """Return a text on cause and cure if two calls insert a row of one key after the same query."""
+    """Return cause and cure of a UNIQUE failure. `query` is the query by which the call chose the key."""
     cure = (
         "Use BEGIN IMMEDIATE before that query, or INSERT ... SELECT max(...) + 1."
         if _NEXT_NUMBER.search(query)
@@ -426,7 +435,10 @@ def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
 
 
 def refused_upgrades(group: Group) -> set[str]:
-    """Return the lines of writes that failed because their transaction had read before."""
+    """Return the lines of code of refused upgrades: writes that failed because their transaction had read.
+
+    An upgrade is the step from a read lock to the write lock.
+    """
     return {
         failure.at
         for failure in failures_of(group)
@@ -448,9 +460,10 @@ def _consequences(group: Group) -> set[str]:
 
 
 def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the names of errors that follow from a moved database (MOVED) or from lost locks (CLOSED).
+    """Return the names of errors that follow from a cause of lost locks; empty if it was not observed.
 
-    `kind` is MOVED or CLOSED. Empty if the group has no observation of this kind.
+    `kind` is MOVED (the file was moved, replaced or deleted while open) or CLOSED (code other than SQLite
+    opened and closed a file of the database, which drops the locks of the process).
     """
     if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
         return []
@@ -522,7 +535,7 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
 
 
 def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open. Without such queries, yield one on a grown WAL.
+    """Yield findings on queries that stayed open. Without such queries, yield a finding on a grown WAL.
 
     `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
@@ -545,10 +558,10 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
 
 
 def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions that held the write lock for long, with the reason.
+    """Yield findings on transactions of the user's own code that held the write lock for long.
 
-    The reason is a slow write, or work outside of SQLite. A single long hold may be an accident of a busy
-    machine, so it is left out.
+    The reason is a slow write, or work outside of SQLite. A transaction with a single long hold is left out:
+    the hold may be an accident of a busy machine.
     """
     failures = failures_of(group)
     waited_for = {failure.held_since for failure in failures}
@@ -606,7 +619,10 @@ def memory_findings(group: Group) -> Iterator[Finding]:
 
 
 def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line that commits the outer transaction by a script or an inner block."""
+    """Yield a finding for each line of code that commits a transaction which other code had begun.
+
+    The line calls `executescript`, or ends an inner block `with connection`.
+    """
     kinds: dict[str, list[Sighting]] = {}
     for sighting in sightings(group, SPLIT):
         kinds.setdefault(sighting.what, []).append(sighting)
@@ -661,10 +677,10 @@ def user_checks(group: Group) -> Iterator[Check]:
 
 
 def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on calls that kept or repeated earlier work after SQLite had refused a write.
+    """Yield findings on calls that did work twice, or committed a part of it, after a refused write.
 
     Such calls may be why a check of the user failed. So yield nothing if all checks passed, or if another
-    cause is known.
+    cause of the failed check is known.
     """
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
@@ -712,7 +728,10 @@ def no_effect_findings(group: Group) -> Iterator[Finding]:
 
 
 def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each function that ended, or closed the connection, before it committed."""
+    """Yield a finding for each function that left a transaction open.
+
+    The function ended, or closed the connection, before it committed.
+    """
     kinds: dict[tuple[str, bool], list[Sighting]] = {}
     for sighting in sightings(group, LEFT_OPEN):
         kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)

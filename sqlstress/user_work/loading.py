@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 DATABASE = "SQLSTRESS_DATABASE"
-"""Environment variable with the path of the trial's database; with its URL for a server."""
+"""Environment variable with the path of the trial's database, or the URL of a server's database."""
 
 
 class ImportFailed(UsageError):
@@ -59,7 +59,7 @@ def load(file: str) -> ModuleType:
 def imported_modules(before: Collection[str]) -> dict[str, str]:
     """Return the files of modules imported since, by module name. `before` has the earlier modules.
 
-    The standard library, sqlstress, and submodules of packages in the result are left out.
+    The standard library and sqlstress are left out. A submodule is left out if its package is new, too.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -104,7 +104,10 @@ def prepare_process(directions: ConnectionInfo, seed: str) -> None:
 
 
 def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment `before`, with variables added that tell programs where the database is."""
+    """Return the environment `before` with the variables by which programs find the database.
+
+    These are SQLSTRESS_DATABASE and those in `directions.variables`.
+    """
     variables = {**before, **directions.variables, DATABASE: directions.address}
     return {variable: value for variable, value in variables.items() if value is not None}
 
@@ -191,12 +194,12 @@ def transaction(function: F | None = None, *, weight: int = 1) -> F | Callable[[
 
 
 def check(function: F) -> F:
-    """Mark a function that checks the data before, during and after the load, and raises if it is wrong.
+    """Mark a function that checks the data. It raises, or returns False, if the data is wrong.
 
-    Its argument is a function that takes SQL and parameters and returns rows, all from one snapshot. With a
-    parameter `notes`, the check also gets the notes, one list per process; with `database`, the path of the
-    database. Such a check runs only after all processes have ended, so that it may open the database with
-    your own library.
+    It runs before, during and after the load. Its argument is a function that takes SQL and parameters and
+    returns rows, all from one snapshot. With a parameter `notes`, the check also gets the notes, one list per
+    process; with `database`, the path of the database. A check with `notes` or `database` runs only after all
+    processes have ended, so that it may open the database with your own library.
     """
     return _mark(function, FunctionRole(CHECK))
 

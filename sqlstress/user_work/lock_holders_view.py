@@ -121,7 +121,9 @@ def _merge(first: Holder, second: Holder) -> Holder:
 
 
 def lock_findings(group: Group, ours: str) -> Iterator[Finding]:
-    """Yield findings: the lock watch ended early, it never saw the lock held, and the longest hold.
+    """Yield a finding for each run whose lock watch ended early or never saw the lock held.
+
+    Also yield a finding on the longest hold of the group, if it was long.
 
     `ours` is the label of the processes that sqlstress started.
     """

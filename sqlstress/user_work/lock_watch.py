@@ -41,7 +41,10 @@ class LockWatch:
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples in the measured time `window`, until `ended` is true. Return no time series."""
+        """Take samples in the measured time `window`, until `ended` is true.
+
+        Return an empty list of time series: the result is in the shared memory.
+        """
         try:
             with closing(LockedFile(self._path)) as database:
                 while not ended() and (left_ns := window.opens_ns - time.perf_counter_ns()) > 0:
@@ -56,7 +59,7 @@ class LockWatch:
         return []
 
     def close(self) -> None:
-        """Do nothing, because nothing is open."""
+        """Do nothing: each additional process needs this method, but here nothing is open."""
 
 
 class Holders:

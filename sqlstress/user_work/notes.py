@@ -1,7 +1,8 @@
 """Notes that the user's code takes of its work, outside of the database under test: `note("put", 7)`.
 
-The user's checks compare the notes with the data. Notes in the database would make each call a writer, which
-hides races. Each process appends its notes to a file at once, so that they survive a kill.
+The user's checks compare the notes with the data. Notes in the database would make each call a writer. The
+write lock would then run the calls one by one, which hides races. Each process appends its notes to a file at
+once, so that they survive a kill.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ class Notes(list[list[Any]]):
     """Notes of a trial, one list per process: first the setup, then the workers."""
 
     def of(self, kind: Any) -> list[Any]:
-        """Return the value of each note taken by `note(kind, value)`; None for a note by `note(kind)`."""
+        """Return a list with the value of each note of a kind.
+
+        The item is `value` for a note taken by `note(kind, value)`, and None for one by `note(kind)`.
+        """
         return [rest[0] if rest else None for value in self.all if (rest := _rest(value, kind)) is not None]
 
     @property
@@ -134,8 +138,8 @@ _notebooks: list[Notebook] = []
 def take(where: Path, process: int, processes: int) -> Notebook:
     """Start recording the notes of this process, and return their writer.
 
-    `process` is 0 for setup, else the worker's number from 1. `processes` is the number of processes that
-    share the trial's limits.
+    `where` is the folder of the trial's database. `process` is 0 for setup, else the worker's number from 1.
+    Each of `processes` processes gets an equal part of the trial's limits.
     """
     _notebooks[:] = [Notebook(folder_of(where) / str(process), processes)]
     return _notebooks[0]
@@ -163,9 +167,10 @@ def remember_in(where: Path) -> None:
 
 
 def first(key: str, value: Any) -> Any:
-    """Return the `value` that the first call with this key in the current trial was given.
+    """Return the `value` that was passed to the first call with this key in the current trial.
 
-    The first call stores the value. Outside of a trial, each call returns its own `value`.
+    The first call stores the value in a file, so other processes find it, too. Outside of a trial, each call
+    returns its own `value`.
     """
     for folder in _trial_folders:
         path = folder / f"first-{key}"
@@ -200,9 +205,10 @@ def exactly_once(put: Iterable[Any], taken: Iterable[Any]) -> None:
 
 
 def counter(read: int, notes: Notes | Sequence[Any]) -> None:
-    """Check that a counter in the database, `read`, equals the number of notes. Raises AssertionError.
+    """Check that `read`, a counter's value read from the database, equals the number of notes.
 
-    `notes` are the notes of a kind, as in `counter(hits, notes.of("hit"))`, or all notes.
+    Raises AssertionError if it does not. `notes` are the notes of a kind, as in
+    `counter(hits, notes.of("hit"))`, or all notes.
     """
     counted = len(notes.all if isinstance(notes, Notes) else notes)
     if read != counted:

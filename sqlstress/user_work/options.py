@@ -166,7 +166,7 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict: exit code 3 after possible races. Studies have another --strict."""
+    """Return the option --strict: exit code 3 after possible races. Studies such as `ab` have their own."""
     return option(
         switch,
         False,
@@ -281,7 +281,10 @@ def drivers(
 
 
 def on_target(request: Request[Any, Any], case: Case, driver: str, where: TargetOptions) -> Case:
-    """Return the case with `driver` and the server's options. Raises UsageError for unavailable options."""
+    """Return the case with `driver` and the server's options in `where`.
+
+    Raises UsageError for options that the driver's target does not have.
+    """
     server = where.server if "isolation" in request.given else replace(where.server, isolation=AS_SET)
     target = target_of(driver)
     if getattr(case.spec, "where", False) and (problem := target.unseen()):
@@ -342,7 +345,8 @@ UNSUPPORTED_OPTIONS = {"driver": "your code opens the database itself. Choose th
 def settings_of(request: Request[Any, Any], data: Data) -> Settings:
     """Return the requested settings. A copied database keeps its journal mode by default."""
     if data.database and "journal-mode" not in request.given:
-        # `journal_mode` reads the file without SQLite: --help loads this module, and need not load SQLite.
+        # The copy keeps the journal mode of the original. A reader of the file's header is enough to find it:
+        # --help loads this module, which should not have to load SQLite.
         return request.with_settings(journal_mode=journal_mode_in_subprocess(data.database))
     return request.settings
 

@@ -1,8 +1,8 @@
 """Guard that stops the user's code from opening databases other than the trial's.
 
-Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw come too late, so a subclass
-that checks the name replaces `apsw.Connection`. The guard checks neither ATTACH nor programs that the user's
-code starts.
+Python's sqlite3 raises an audit event before it opens a file. The hooks of apsw are called after the file is
+open. So a subclass that checks the name first replaces `apsw.Connection`. The guard checks neither ATTACH nor
+programs that the user's code starts.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class OwnFiles:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether the file is a temporary file that did not exist, or was empty, at the first call."""
+        """Return whether `path` is a temporary file that was missing or empty when first passed here."""
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)

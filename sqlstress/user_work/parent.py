@@ -80,7 +80,10 @@ class UserWork(ProvenWork):
 
     @property
     def files_before(self) -> Path:
-        """Folder with the files as they are before the load, to rehearse on a copy of them later."""
+        """Existing folder whose files are in their state from before the load when `create` reads them.
+
+        A rehearsal may run on a copy of these files later.
+        """
         return self.place.where
 
     def rehearsal_opening(self) -> Opener | None:
@@ -123,7 +126,8 @@ class UserWork(ProvenWork):
             self._checking.look(window, pulse)
 
     def ended(self, pulse: Pulse) -> None:
-        # Close files before this process connects to the database: closing them later would drop its locks.
+        # This closes the files of the database that this process has open. It must happen before the process
+        # connects: on POSIX, closing them later would drop the locks of its connection.
         super().release()
         if self._checking:
             self._checking.finish(pulse)
@@ -178,7 +182,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the result of the case's rehearsal: possible races. Only the first trial rehearses."""
+        """Return the case's possible races. The first trial rehearses; later trials return its result."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key

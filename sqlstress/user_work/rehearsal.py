@@ -49,9 +49,12 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Time in seconds after which MIN_ROUNDS calls of a quick transaction are enough, not MAX_ROUNDS."""
+"""Time since the first call, in seconds. After it, MIN_ROUNDS calls of a quick transaction are enough."""
 MIN_ROUNDS = 10
-"""Minimum number of calls of each quick transaction: enough to fill an empty table."""
+"""Minimum number of calls of each quick transaction.
+
+The first calls may find an empty table. Later calls find the rows that the first calls added.
+"""
 ALL_S = 5.0
 """Time limit for all calls of a rehearsal, in seconds. The first start of the process does not count."""
 AFTER_S = 3.0
@@ -113,7 +116,8 @@ def rehearse(
         ):
             earlier = Rehearsal(case, old_folder, Path(folder, "before"), opening, after.durations_s)
             earlier.run(pulse, started + ALL_S)
-            # Transactions that fail on this copy are not reported: they were called on the first copy, too.
+            # `earlier.unexamined` is not reported. `after` has called the same transactions on the files from
+            # after the load, and reports those that could not be examined on either copy.
             result += _lost_data(sightings(earlier.calls | earlier.openings, earlier.own_rows))
             examined = {name for name, calls in earlier.calls.items() if calls}
         if after.is_shared and not result:
@@ -290,7 +294,10 @@ def start(
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction. Return its traced statements, and whether several threads have ended a trace."""
+    """Call a transaction. Return its traced statements, and whether a connection's trace has ended early.
+
+    A trace ends early if several threads use the connection.
+    """
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
 
@@ -336,9 +343,11 @@ def sightings(
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # A row that a call claims is a lock only if each call claims the same row. If a single call shows the
-    # race, the row may be a work item that no other call claims. So the locks of a single call do not count.
-    # Reports show the first race of each kind. So races whose write is in an `else` come last.
+    # A call may claim a row: for example, an UPDATE marks the row as taken. The row is a lock only if each
+    # call claims the same row. If a single call shows the race, the row may be a work item that no other call
+    # claims. So the locks of a single call do not count.
+    # Reports show the first race of each kind. Races whose write is in the `else` branch of the user's code
+    # come last.
     return tuple(
         Sighting(
             SUSPICION,

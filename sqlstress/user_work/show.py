@@ -125,7 +125,7 @@ def _single_latency(row: case_table.Row) -> Latency | None:
 
 
 def _answers(name: str) -> case_table.Cell:
-    """Return the function that makes a cell with the number of errors of a kind per second.
+    """Return the function that makes a cell with the number of errors (answers of SQLite) per second.
 
     `name` is the field of a trial that counts these errors, such as "busy".
     """

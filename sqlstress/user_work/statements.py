@@ -169,7 +169,8 @@ def _words(parts: list[Token]) -> tuple[str, ...]:
     return tuple(token.text.lower() for token in parts if token.kind == "word")
 
 
-# Statements that are not sent to PostgreSQL: only SQLite knows them, or they change more than our schema.
+# Statements that are not sent to PostgreSQL: only SQLite knows them, or they change more than the schema that
+# sqlstress creates for the trial.
 
 
 _SQLITE_MODES = {"immediate", "exclusive", "deferred", "concurrent"}

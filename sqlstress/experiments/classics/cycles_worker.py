@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 DEFINITION = "CREATE TABLE t1 (id INTEGER PRIMARY KEY, value TEXT NOT NULL)"
-"""SQL that creates the table. AUTOINCREMENT would make each insert write a second page."""
+"""SQL that creates the table.
+
+It has no AUTOINCREMENT, with which each insert would also write a page of the table sqlite_sequence.
+"""
 INSERT = "insert"
 SQL = {
     BEGIN: "BEGIN IMMEDIATE",
@@ -42,7 +45,7 @@ SQL = {
 def steps_of(cycling: Cycling, cycle: int, salt: int) -> Iterator[Step]:
     """Yield the statements of a cycle, by its number from 1.
 
-    `salt` differs between trials, and makes the values of rows unique.
+    `salt` is a number that differs between trials. It is part of the values of rows, so that they are unique.
     """
     prefix = f"salt {salt} cycle {cycle}"
     left_over = cycling.rows if cycle > 1 else 0
@@ -74,13 +77,17 @@ class CyclesSource(StepSource):
         has_wal = case.settings.journal_mode == "wal"
         self._wal_states = WalStates(place.paths[0]) if place.stores and has_wal else None
         self._sums: Counter[str] = Counter()
-        """Time by kind of statement in the current cycle, in ns."""
+        """Sum of the times of the current cycle's statements, by kind of statement, in ns."""
         self._statements: list[int] = []
         self._bounds: list[int] = []
         self._cycles = self._cycle_by_cycle(calls, salt)
 
     def _cycle_by_cycle(self, calls: dict[str, Operation], salt: int) -> Iterator[None]:
-        """Set the statements to run next: those of each cycle, then the closing checkpoint."""
+        """Set the statements to run next before each yield.
+
+        These are the statements of a cycle, and at last the closing checkpoint. `calls` has the function that
+        runs each kind of statement. `salt` is that of `steps_of`.
+        """
         for cycle in range(1, self._cycling.cycles + 1):
             self._steps = self._operations(calls, steps_of(self._cycling, cycle, salt))
             yield
@@ -131,7 +138,8 @@ def calls_of(client: SqliteClient) -> dict[str, Operation]:
     connection = client.connect(0)
 
     def checkpoint(_: object) -> None:
-        # Closing the connection would also run a checkpoint, but would not report a lock that prevented it.
+        # Closing the connection would also run a checkpoint, but would hide that a lock prevented the
+        # checkpoint. So it is run explicitly.
         ((busy, *_),) = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         if busy:
             raise EnvironmentFailure(
@@ -146,7 +154,10 @@ def calls_of(client: SqliteClient) -> dict[str, Operation]:
 
 
 class WalStates:
-    """States of the WAL after each cycle, from the wal-index (-shm). One failure ends the reading."""
+    """States of the WAL after each cycle, from the wal-index (-shm).
+
+    After a failure to open or read the wal-index, only the states read before are kept.
+    """
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -173,7 +184,11 @@ class WalStates:
         self._is_over = seen is None
 
     def note(self, seen: WalIndex) -> None:
-        """Store a state of the WAL. A new salt (random number in the WAL's header) means a restart."""
+        """Store `seen`, a state of the WAL.
+
+        A new WAL salt (random number in the WAL's header) means that a writer restarted the WAL at its
+        beginning. It is not the salt of `steps_of`.
+        """
         restarts = self._states[-1][2] if self._states else 0
         if seen.frames:  # A WAL without frames still has the salt of its last frames.
             restarts += self._salt not in (None, seen.salt)
@@ -189,6 +204,9 @@ class WalStates:
         return [(name, unit, [*of_figure]) for (name, unit), of_figure in zip(figures, values, strict=False)]
 
     def close(self) -> None:
-        """Close the wal-index: on Windows before the connections are closed, else afterwards."""
+        """Close the wal-index. Call this before the connections close on Windows, and afterwards elsewhere.
+
+        On Windows, SQLite cannot delete an open file. On POSIX, closing the file drops this process's locks.
+        """
         if self._index:
             self._index.close()

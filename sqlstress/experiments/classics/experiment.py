@@ -37,7 +37,10 @@ from sqlstress.request import check_locking, is_exclusive
 
 
 class _Experiment(Experiment):
-    """Base class, which finds the parts of an experiment (work, worker, presenter) by name."""
+    """Base class. By the experiment's name, it finds the classes of its three parts.
+
+    The parts are the parent's work, the worker's source of statements, and the presenter of results.
+    """
 
     def rate_units(self, case: Case) -> str:
         return "rows"
@@ -76,7 +79,11 @@ def _case(request: MethodsRequest, phase: str, tricks: str, scale: int) -> Case:
 
 
 def _check_scale(method: Method) -> None:
-    """Raise UsageError if the phase (insert, allocate or query) does not support the scale."""
+    """Raise UsageError if the phase does not support the scale.
+
+    The phase allocate has a minimum and maximum number of samples. In the phase query, the pairs must not
+    need more samples than the table has.
+    """
     if method.phase == "allocate" and not 2 <= method.scale <= MOST_SAMPLES:
         raise UsageError(
             f"--scale {method.scale} is not supported by the phase allocate. Give 2 to {MOST_SAMPLES:,} "
@@ -171,9 +178,10 @@ class MethodsExperiment(_Experiment):
         return float(case.spec.timeout_s)
 
     def skip_reason(self, case: Case, runs: Sequence[Run]) -> str | None:
-        """Return the reason to skip a case or its next trials, or None. `runs` has the results so far.
+        """Return the reason to skip a case or its remaining trials, or None. `runs` has the results so far.
 
-        The method timed out or met a limit of SQLite at a smaller scale, or timed out at this scale.
+        Reasons are that the method timed out or met a limit of SQLite at a smaller scale, or timed out at
+        this scale. Only runs that differ from the case in nothing but the scale count.
         """
         for run in (run for run in runs if run.case.workload == self.name):
             scale = run.case.spec.scale
@@ -189,9 +197,12 @@ class MethodsExperiment(_Experiment):
 
 
 MOST_PICKS = 10_000_000
-"""Maximum number of rows of a case of keys, because the check of the data holds all in memory."""
+"""Maximum number of picks (rows) in a case of the experiment keys.
+
+The check of the data has all picks in memory.
+"""
 USERS = 150
-"""Default number of users. With the published 1000, five passes would take several minutes."""
+"""Default number of users. With 1000, as published, five trials of each case would take several minutes."""
 
 
 def _check_keys(request: KeysRequest) -> None:
@@ -321,7 +332,11 @@ class CyclesExperiment(_Experiment):
     label_fields = frozenset(("transaction",))
 
     def cases(self, request: CyclesRequest) -> Iterator[Case]:
-        """Yield a case for each setting, such as "wal-tx". Raises UsageError."""
+        """Yield a case for each setting, such as "wal-tx". Raises UsageError.
+
+        A setting is a journal mode, with "tx" for one transaction over the whole run, and "off" for no
+        automatic checkpoints.
+        """
         _check_cycles(request)
         for name in dict.fromkeys(request.selection.settings):
             journal, *rest = name.split("-")

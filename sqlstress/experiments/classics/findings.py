@@ -24,7 +24,11 @@ from sqlstress.statistics.series import CHECKPOINTED_FRAMES, WAL_FRAMES, WAL_RES
 from sqlstress.statistics.units import NS_PER_S
 
 DONE, TIMEOUT, LIMIT, FAILED, WRONG = "done", "timeout", "limit", "failed", "wrong"
-"""Outcomes of a run: completed, over the time limit, over a limit of SQLite, not measured, wrong data."""
+"""Outcomes of a run.
+
+DONE: completed. TIMEOUT: over the time limit. LIMIT: over a limit of SQLite. FAILED: no figure, for example
+because of an error. WRONG: a check found wrong data.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +45,31 @@ class Compared:
     figure: Callable[[Trial], float]
     """Function from a trial to its main figure: a rate or a time."""
     is_time: bool = False
-    """Whether less is better."""
+    """Whether the figure is a time, so that less is better."""
     part: Callable[[Case], str] = lambda _: ""
-    """Function from a case to its part of the table; empty if there is one part."""
+    """Function from a case to the name of its part of the table.
+
+    The name is empty if the table has only one part.
+    """
     special: str = ""
-    """First word of names that only some applications can use. The other cases are also ranked alone."""
+    """First word of the names of cases that only some applications can use, such as "SPC".
+
+    If such a case is among the fastest, the other cases are also ranked without it.
+    """
 
     def rates(self, run: Run) -> dict[int, float]:
-        """Return the rates of a run by number of the pass; 1 divided by the time if the figure is a time."""
+        """Return {number of the pass: rate}. The rate is the inverse of the figure if that is a time.
+
+        The numbers are those of the passes in which the run was measured.
+        """
         figures = run.by_pass(self.figure)
         return {index: 1 / time for index, time in figures.items()} if self.is_time else figures
 
     def outcome(self, run: Run) -> str:
-        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG; for a skipped run, that of a smaller scale."""
+        """Return DONE, TIMEOUT, LIMIT, FAILED or WRONG.
+
+        For a skipped run, return the outcome of the smaller scale because of which it was skipped.
+        """
         if run.skipped is not None:
             return next((outcome for outcome, reason in REASONS.items() if reason in run.skipped), FAILED)
         if run.verdict.status == "failed":
@@ -66,7 +82,8 @@ class Compared:
     def findings(self, group: Group) -> Iterator[Finding]:
         """Yield findings on the fastest cases of each part.
 
-        Only cases with the first driver and the most processes are compared.
+        Only cases with the driver of the group's first case and with the most processes are compared, so that
+        they differ in nothing but name and scale.
         """
         most = max(run.case.concurrency for run in group.runs)
         done = [
@@ -91,7 +108,11 @@ class Compared:
             yield Finding(shared.cannot_tell, advice=more_trials(group.case))
 
     def _in_part(self, part: str, named: Mapping[str, Run], tested: PairwiseTests) -> Iterator[Finding]:
-        """Yield the findings on a part of the table. `named` has the fastest run of each name."""
+        """Yield the findings on a part of the table.
+
+        `named` has the run of each name, at the scale with the best rate. `tested` has the tests of all pairs
+        of these runs.
+        """
         if len(named) < 2:
             return
         leads = [self._lead(named, tested)]
@@ -101,7 +122,11 @@ class Compared:
         yield Finding(sentences.fastest, part=part, leads=tuple(leads))
 
     def _lead(self, named: Mapping[str, Run], tested: PairwiseTests, without: str = "") -> Fastest:
-        """Return the cases not significantly slower than the fastest, with the rate relative to the base."""
+        """Return the cases not significantly slower than the fastest, and the best rate relative to the base.
+
+        `named` has the runs to rank, by name, and `tested` the tests of all pairs of them. `without` is the
+        first word of names that were left out; empty if none were.
+        """
         lead = leaders(tested, list(named.values()), divide_error_by=1 + bool(self.special))
         names = tuple(name for name, run in named.items() if any(run is near for near in lead.runs))
         ratio = None
@@ -157,7 +182,10 @@ KEYS = Compared(
 
 
 def unsplit_space(group: Group) -> Iterator[Finding]:
-    """Yield a finding if SQLite lacked the table dbstat. A published report has no number of pages either."""
+    """Yield a finding if the space could not be split by table and index, because SQLite lacked dbstat.
+
+    Reports with published figures are not split either. They have no number of pages and get no finding.
+    """
     spaces = [trial.space for run in group.runs for trial in run.trials if trial.space]
     if any(space.page_count and not space.trees for space in spaces):
         yield Finding(sentences.space_unsplit)
@@ -173,7 +201,11 @@ class CycleTimes:
     cycles: tuple[int, ...]
     """Time of the inserts and deletes of each cycle, in ns."""
     bounds: tuple[int, ...]
-    """Time of BEGIN and COMMIT of each cycle, in ns; empty if each statement is its own transaction."""
+    """Sum of the times of BEGIN and COMMIT in each cycle, in ns.
+
+    If one transaction covers the run, only the first cycle has BEGIN and the last has COMMIT. If each
+    statement is its own transaction, the tuple is empty.
+    """
     checkpoints: tuple[int, ...]
     """Numbers, from 1, of the cycles with a checkpoint."""
     closing: int | None
@@ -214,8 +246,9 @@ def checkpoints_in(
     """Yield the numbers, from 1, of cycles with a checkpoint, from the WAL's state after each cycle.
 
     A checkpoint increases the number of checkpointed frames. A restart of the WAL needs a checkpoint of all
-    frames. So a cycle with a restart had a checkpoint, unless all frames were checkpointed before the cycle
-    and no frame of the restarted WAL is.
+    frames, but this checkpoint may have been in an earlier cycle. So a cycle with a restart had a checkpoint
+    in two cases: some frames were not checkpointed before the cycle, or frames of the new WAL are
+    checkpointed after it.
     """
     before = (0, 0, 0)
     for cycle, now in enumerate(zip(frames, checkpointed, restarts, strict=False), 1):
@@ -226,7 +259,10 @@ def checkpoints_in(
 
 
 def total_ns(trial: Trial) -> float:
-    """Return the time of a trial in ns, if possible without the closing checkpoint."""
+    """Return the time of a trial in ns, without the closing checkpoint.
+
+    If the times of the cycles are unknown, return the time of the whole trial.
+    """
     times = times_of(trial)
     return times.total if times else trial.seconds * NS_PER_S
 
@@ -240,7 +276,10 @@ CYCLES = Compared(
 
 
 def checkpoints(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the checkpoints of each WAL, unless one transaction covers the whole run."""
+    """Yield a finding on the checkpoints of each case in WAL mode.
+
+    A case with one transaction for the whole run is left out: no checkpoint is possible before its COMMIT.
+    """
     for run, trial in group.measured():
         times = times_of(trial)
         is_known = any(series.name == WAL_FRAMES for series in trial.series)

@@ -31,7 +31,10 @@ PICKS = "picks"
 
 
 class KeysSource(StepSource):
-    """Source of transactions, each for a user's rows; with the driver `dry`, it only makes the rows."""
+    """Source of transactions, each of which inserts a user's rows.
+
+    With the driver `dry`, which has no database, a transaction only makes the rows.
+    """
 
     def __init__(
         self, case: Case, place: SqlitePlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -70,7 +73,10 @@ def row_maker(picks: Picks) -> Callable[[Sequence[Row]], Iterable[Row]]:
 def insertion(
     picks: Picks, connection: Connection, rows: Callable[[Sequence[Row]], Iterable[Row]]
 ) -> Operation:
-    """Return an operation that inserts a user's rows in one transaction."""
+    """Return a function that inserts a user's rows in one transaction, for the timed loop.
+
+    Its argument is a list of tuples (integer id, user's id, item's id). `rows` makes the rows from these.
+    """
     start, end = connection.writer(f"BEGIN {picks.begin}"), connection.writer("COMMIT")
     insert = insert_statement(picks)
 
@@ -88,12 +94,15 @@ def insert_statement(picks: Picks) -> str:
     return f"INSERT INTO picks ({columns}) VALUES ({places})"
 
 
-# The picks of a user follow from the seed, not from the schema or the type of id. So the workers and the
-# check of the data compute the picks independently.
+# The picks of a user depend on the seed, and not on the schema or the type of id. So all schemas and types
+# get the same picks, and the check of the data can compute them without the workers.
 
 
 def steps_of(case: Case, worker: int) -> Iterator[Step]:
-    """Yield a worker's transactions. Their rows are pairs of numbers, of a user and an item."""
+    """Yield a worker's transactions. Their rows are pairs (user's number, item's number).
+
+    `KeysSource.params` replaces the numbers by ids.
+    """
     for user in users_of(case, worker):
         yield Step(PICKS, [(user, item) for item in picked_by(case, user)])
 
@@ -112,7 +121,10 @@ def picked_by(case: Case, user: int) -> list[int]:
 
 
 def first_number(picks: Picks, user: int) -> int:
-    """Return the first integer id of a user's rows. Users have separate ranges of ids, not a counter."""
+    """Return the first integer id of a user's rows.
+
+    Each user has a separate range of ids, so that the workers need no common counter.
+    """
     return user * picks.most_picks + 1
 
 
@@ -129,7 +141,10 @@ Randomness = Callable[[int], bytes]
 SIZE = 16
 """Size of an id other than an integer, in bytes."""
 ASCENDING = ("int", "uuid7")
-"""Types of id in which each id is greater than all earlier ids of the process."""
+"""Types of id in which each id of a worker is greater than all its earlier ids.
+
+A ULID is not: of two ULIDs of one millisecond, the later may be less.
+"""
 
 
 def uuid4_maker() -> Make:
@@ -148,10 +163,12 @@ def ulid_maker() -> Make:
 
 
 def uuid7_maker(clock: Clock = time.time_ns, randomness: Randomness = os.urandom) -> Make:
-    """Return a function that makes UUIDs: time in milliseconds, a counter (42 bits), 32 random bits.
+    """Return a function that makes UUIDs of version 7, as Python's uuid7 does (from 3.14 on).
 
-    In each millisecond, the counter begins at a random number in the lower half of its range (RFC 9562, 5.7
-    and 6.2, method 1), as in Python's uuid7 (from 3.14 on).
+    A UUID has the time in milliseconds (48 bits), a counter (42 bits), 32 random bits, and 6 bits for version
+    and variant. The first UUID of a millisecond has a random counter in the lower half of the range. Each
+    later UUID has a counter that is greater by 1 (RFC 9562, 5.7 and 6.2, method 1). If the clock goes back,
+    the latest time is used again.
     """
     latest = counter = 0
 

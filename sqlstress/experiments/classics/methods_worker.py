@@ -2,7 +2,8 @@
 
 A case is a method (see spec.py) at a scale (number of rows) with a driver. The data are samples (files), and
 results: a number for each pair of samples. The measured time includes making JSON or SQL and fetching the
-answer, but neither opening the database nor making the rows.
+answer, but neither opening the database nor making the rows. An answer is the list of rows that the queries
+return. A step is a statement, or several, that the timed loop measures as a whole.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def pairs(samples: int) -> Iterator[Pair]:
 
 
 def queried_sets(case: Case) -> tuple[Sequence[int], Sequence[int]]:
-    """Return two disjoint random lists of sample ids, whose pairs a case queries."""
+    """Return two disjoint random lists of sample ids. The case queries each pair with one id of each list."""
     method: Method = case.spec
     lower, higher = method.sets
     drawn = Random(f"{case.seed}:{method.scale}").sample(range(1, method.samples + 1), lower + higher)
@@ -74,7 +75,10 @@ def queried_pairs(case: Case) -> list[Pair]:
 
 
 BATCH = 64
-"""Number of rows per operation of the method 1b1, unless each row is a transaction."""
+"""Number of rows per step of the method 1b1.
+
+If each row is a transaction, a step has one row instead.
+"""
 
 
 def rows_of(case: Case) -> list[Row]:
@@ -88,7 +92,11 @@ def rows_of(case: Case) -> list[Row]:
 
 
 def steps_of(case: Case) -> Iterator[Step]:
-    """Yield the steps of a case: one for each statement, or for BATCH statements of a transaction."""
+    """Yield the steps of a case: one for each statement.
+
+    The method 1b1 has a statement for each row. If it queries, or if one transaction has all rows, a step
+    runs BATCH statements.
+    """
     method: Method = case.spec
     rows = rows_of(case)
     row_by_row = 1 if method.phase != QUERY and not method.transaction else BATCH
@@ -122,7 +130,8 @@ class MethodsSource(StepSource):
         super().__init__(shared[0], worker, client, calls, steps_of(case), method.timeout_s)
 
     def give_up(self, chunk: Chunk, index: int, error: Exception) -> None:
-        # Only a statement for all rows meets a limit, so no step follows.
+        # Only a statement for all rows meets a limit. It is the only step of the case, so no step must be
+        # cancelled.
         text = refusal(error)
         if text is None:
             raise error
@@ -146,7 +155,8 @@ class MethodsSource(StepSource):
         return super().findings()
 
 
-# The check of an answer: it must have every queried pair once, with the stored value.
+# Check of an answer (the rows that the queries return). An answer must have every queried pair once, with the
+# stored value.
 
 
 EXAMPLES = 3
@@ -195,12 +205,15 @@ QUERY_SPC = (
     "FROM json_each(?) AS s1, json_each(?) AS s2) "
     "SELECT aid, bid, r.val FROM pair JOIN result AS r ON r.a_id = pair.aid AND r.b_id = pair.bid"
 )
-"""Query of the method SPC for all pairs between two sets of ids, given as JSON."""
+"""Query of the method SPC for all pairs with one id of each of two sets.
+
+Each of the two parameters is a set as a JSON list.
+"""
 
 
 def json_statement(phase: str) -> str:
     """Return the statement of the method JSON, whose parameter is a JSON list of rows or pairs."""
-    # The operator ->> is missing before SQLite 3.38, and no faster than json_extract.
+    # The operator ->> is not used: SQLite lacks it before 3.38, and it is no faster than json_extract.
     path, a, b, val = (f"json_extract(j.value, '$.{name}')" for name in ("path", "a", "b", "val"))
     if phase == "insert":
         return f"INSERT INTO sample (path) SELECT {path} FROM json_each(?) AS j"
@@ -230,9 +243,10 @@ Run = Callable[[str, Row], list[Row]]
 
 
 def sql_operations(case: Case, connection: Connection, run: Run | None = None) -> dict[str, Operation]:
-    """Return the function of each method for a case's phase, by name of the method.
+    """Return, by name of the method, the function that does a case's phase with this method.
 
-    The function writes rows, or queries pairs and returns their results.
+    Each function writes rows, or queries pairs and returns their results. `run` runs a statement; by default,
+    the connection does.
     """
     phase, run = case.spec.phase, run or connection.rows
 
@@ -268,7 +282,10 @@ _REFUSALS = (
     "string or blob too big",
     "Recursion limit",
 )
-"""Phrases in SQLite's messages about limits, because result codes do not distinguish limits."""
+"""Phrases in SQLite's messages about limits.
+
+Result codes do not suffice, because they do not distinguish limits from other errors.
+"""
 
 
 def refusal(error: Exception) -> str | None:

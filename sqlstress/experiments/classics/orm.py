@@ -47,7 +47,10 @@ MODELS = (Sample, Result)
 
 
 def orm_operations(case: Case, connection: Any) -> dict[str, Operation]:
-    """Return the function of each method with Peewee's models for a case's phase, by name of the method."""
+    """Return, by name of the method, the function that does a case's phase with Peewee's models.
+
+    `connection` is that of the driver peewee, which has the Peewee database as `database`.
+    """
     phase, database = case.spec.phase, connection.database
     database.bind(MODELS)
     model: Any = Sample if phase == "insert" else Result

@@ -21,9 +21,10 @@ Tables = Sequence[Sequence[Any]]
 def check_rows(
     name: str, rows: Iterable[Any], workers: Iterable[Tables], described: Callable[[Any], str] = repr
 ) -> Check:
-    """Check that a table has each row that the workers left once, and no other rows.
+    """Check that a table has exactly once each row that the workers committed, and no other rows.
 
-    `name` is the name of the check. `described` returns the text of a row.
+    `name` is the name of the check. `workers` has the possible lists of rows of each worker. `described`
+    returns the text of a row.
     """
     tally = CheckCounter(name)
     by_worker = [*workers]
@@ -47,7 +48,8 @@ def _objections(
 ) -> list[str]:
     """Return a text for each row in which the stored rows differ from `table`, a list of expected rows.
 
-    `tables` has all lists that are possible. Rows in none of them are not reported here.
+    `stored` has the rows of the database. `tables` has all lists of a worker that are possible, including
+    `table`. Stored rows that are in no list are reported by `check_rows`, not here.
     """
     rows = {*table}
     others = dict.fromkeys(row for row in chain.from_iterable(tables) if row not in rows)
@@ -91,7 +93,10 @@ def _fits(pick_id: Any, id_type: str) -> bool:
 
 
 def _gaps(transactions: Iterable[Sequence[int]]) -> Iterator[str]:
-    """Yield a text for each id that does not exceed the previous id, or leaves a gap in a transaction."""
+    """Yield a text for each integer id that is out of order, or does not follow on the previous id.
+
+    Each id of a worker must exceed its previous id. Within a transaction, ids must be consecutive.
+    """
     latest = 0
     for numbers in transactions:
         for earlier, later in pairwise((latest, *numbers)):

@@ -21,11 +21,11 @@ class Fastest(NamedTuple):
     base: str
     """Name of the case that the fastest is compared with."""
     ratio: Ratio | None = None
-    """Rate of the fastest relative to the base; None if inconclusive, or if the base is a leader."""
+    """Rate of the fastest relative to the base; None if inconclusive, or if the base is among `names`."""
     equal: bool = False
-    """Whether several cases are about equal."""
+    """Whether several cases are in `names`, and tests show that they are about equal."""
     unclear: bool = False
-    """Whether the measurement cannot rank several cases."""
+    """Whether several cases are in `names`, and noise hides which of them is fastest."""
     without: str = ""
     """Name of the case that was left out; empty if none was."""
 
@@ -40,7 +40,11 @@ def _lead(lead: Fastest) -> str:
 
 
 def fastest(*, part: str = "", leads: Sequence[Fastest]) -> str:
-    """Name the fastest cases of a part of a table, and the fastest that all applications can use."""
+    """Name the fastest cases of a part of a table.
+
+    `leads` has the fastest of all cases. If only some applications can use one of these, such as the method
+    SPC, a second item has the fastest cases without it.
+    """
     return f"Fastest{f' for {part}' if part else ''}: {'; '.join(map(_lead, leads))}."
 
 

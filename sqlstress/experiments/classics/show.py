@@ -80,7 +80,8 @@ Write = Callable[[float], str | None]
 def main_cell(compared: Compared, write: Write) -> case_table.Cell:
     """Return a function from a row to its main figure with the spread, or the reason for its absence.
 
-    All passes do the same work, so the relative error of the rates is also that of a time.
+    `write` returns the text of the figure. The spread is computed from rates, even if the figure is a time.
+    All passes do the same work, so the relative spread of both is the same.
     """
 
     def cell(row: Row) -> str:
@@ -100,7 +101,11 @@ def relative_column(
     figure: Callable[[Trial], float | None] | None = None,
     **more: Any,
 ) -> Column[Row]:
-    """Return a column with each row's figure, divided by the largest figure of the base in its part."""
+    """Return a column with each row's figure, divided by the figure of the base in the row's part.
+
+    If the base has several rows in the part, such as scales, its largest figure is used. `write` returns the
+    text of a ratio. `figure` replaces the main figure of `compared`. `more` are further fields of Column.
+    """
 
     def value(row: Row) -> float | None:
         is_known = row.trial and compared.outcome(row.run) == DONE
@@ -137,7 +142,10 @@ DRIVERS = Compared(
     figure=METHODS.figure,
     part=lambda case: f"{case.spec.phase} {tricks_of(case)} {case.spec.scale}",
 )
-"""Comparison of drivers with sqlite3, which has no object-relational mapper."""
+"""Comparison of each driver to the driver sqlite3.
+
+sqlite3 is the base, because it has no object-relational mapper.
+"""
 
 
 def _method_rows(group: Group) -> list[Row]:
@@ -198,7 +206,10 @@ class MethodsShown(ClassicShown):
         return "rows"
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return the phase, and a key: of cases with equal keys, the largest scale has a bar."""
+        """Return the phase, which is the title of the case's bar plot, and the key of its bar.
+
+        Among cases with equal keys, only the case with the largest scale has a bar.
+        """
         return case.spec.phase, (tricks_of(case), case.driver, case.concurrency)
 
     def bar_name(self, case: Case) -> str:

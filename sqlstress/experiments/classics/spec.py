@@ -118,7 +118,7 @@ REASONS = {"timeout": "timed out", "limit": "met a limit"}
 
 
 class Scales(NamedTuple):
-    """Methods of a phase that are measured at the same scales."""
+    """Scales of some methods of a phase, which are measured at the same scales."""
 
     phase: str
     tricks: tuple[str, ...]
@@ -229,7 +229,10 @@ class Cycling:
     )
     rows: int = option(whole_number(1, 10_000), 5, LOAD, "Rows per insertion, each in its own statement.")
     transaction: str = "none"
-    """Extent of a transaction: none (a single statement) or run (all cycles)."""
+    """Extent of a transaction: "run" (BEGIN and COMMIT around all cycles) or "none" (no BEGIN).
+
+    With "none", each statement is its own transaction.
+    """
     timeout_s: float | None = option(
         duration(0.001),
         "60s",

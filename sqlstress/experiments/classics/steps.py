@@ -32,7 +32,10 @@ class Step(NamedTuple):
 
 
 def committed(steps: Iterable[Step]) -> list[Any]:
-    """Return the rows of a table, empty at first, that these steps commit, in order of insertion."""
+    """Return the rows that a table has after the last commit of these steps, in order of insertion.
+
+    The table is empty before the steps.
+    """
     rows: list[Any] = []
     before: list[Any] | None = None  # Rows before the open transaction.
     for kind, inserted, _ in steps:

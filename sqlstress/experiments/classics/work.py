@@ -68,7 +68,10 @@ class ClassicWork(ProvenWork):
 
 
 def numbered(tables: Iterable[Iterable[Row]]) -> list[list[Row]]:
-    """Return tables with the ids that SQLite assigns: from 1, in order of insertion."""
+    """Return each list of rows with ids put in front of the rows, as SQLite assigns them.
+
+    The ids of each list begin at 1, in order of insertion.
+    """
     return [[(number, *row) for number, row in enumerate(rows, 1)] for rows in tables]
 
 
@@ -180,10 +183,11 @@ def definitions(picks: Picks) -> Iterator[str]:
 
 
 def as_inserted(picks: Picks, span_s: tuple[int, int] | None) -> str:
-    """Return the SQL condition that columns of `picks`, except for the inserted ones, have their defaults.
+    """Return the SQL condition that a row of the table picks has defaults in all columns not inserted.
 
-    `span_s` has the times before and after all inserts, in seconds since 1970; None if the system clock was
-    changed in between.
+    `span_s` has the times before and after all inserts, in seconds since 1970. The default of last_updated is
+    a time between these, and that of created_at is equal to it. `span_s` is None if the system clock was
+    changed in between; then last_updated only has to be an integer.
     """
     parts = ["priority IS NULL", "public IS 1", "done IS 0", "when_done IS NULL"]
     parts += ["created_at IS last_updated"] * (picks.schema in HAVE_CREATED_AT)
