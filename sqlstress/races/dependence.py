@@ -1,8 +1,9 @@
 """Search in the user's source code for a dependence of a write on an earlier query.
 
-A write depends on a query if a value of the result reaches the write, or if a branch, a loop or an exception
-decides by the result whether the write runs. The search finds too many dependences rather than too few. A
-stack has the user's functions that were running at a statement, outermost first.
+A write depends on a query if a value of the result reaches the write, or if the result decides, by a branch,
+a loop or an exception, whether the write runs. In case of doubt the search finds a dependence. A stack has
+the user's functions that were running at a statement, outermost first. The module `guards` defines a guard,
+and the kinds of expressions, such as ROW.
 """
 
 from __future__ import annotations
@@ -40,15 +41,18 @@ def may_depend(
     sets: Collection[str] = (),
     others: Collection[str] = (),
 ) -> bool | None:
-    """Return whether a write may depend on a query; None if the source does not show the dependence.
+    """Return whether a write may depend on a query; None if unknown.
 
-    `by_rows` is whether a test for a missing row counts, as before an INSERT. `sets` are the columns that an
-    UPDATE sets. `others` are further columns of the query, such as the key, whose use does not count.
+    None means that the source is missing, or does not show the calls from the query to the write. False means
+    that the source shows these calls, and no dependence. `by_rows` is whether a test for a missing row counts
+    as a dependence, as before an INSERT. `sets` are the columns that an UPDATE sets. `others` are the other
+    columns that the query reads, such as the key. A use of these is no dependence.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
     if depth is None:
-        # Another thread runs the write, so a result that does not leave its thread cannot reach the write.
+        # No function call is in both stacks, so another thread runs the write. A query's result that stays in
+        # the query's thread cannot reach the write.
         return None if _leaves_thread(query_stack, names, by_rows) else False
     if query_stack[depth].instruction == write_stack[depth].instruction:
         return None  # A single call of a library runs both query and write.
@@ -103,7 +107,11 @@ def processes_rows(stack: Sequence[StackEntry]) -> bool:
 
 
 def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
-    """Return whether a query's result may leave the functions on the stack; True if unknown."""
+    """Return whether a query's result may leave the functions of the query's thread; True if unknown.
+
+    `stack` has these functions. The result may leave as a return value, by an exception, or in an object or a
+    global variable. `Flow` describes `names` and `by_rows`.
+    """
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
         return True
     kind, callee = ROW, None
@@ -135,10 +143,10 @@ class _WideFlow(Flow):
         argument_kinds: dict[str, int] | None = None,
         escapes: bool = False,
     ) -> None:
-        """Analyse a function like `Flow`.
+        """Analyse the function of `entry`; `Flow` describes the other parameters.
 
-        `escapes` is whether the function called in the entry's line may store the result in its object or
-        arguments.
+        The line of `entry` may call a function that runs the query. `escapes` is whether that function may
+        store the result in an argument, or in `self`. If so, all of these depend on the query.
         """
         super().__init__(entry, kind, names, by_rows, argument_kinds)
         if escapes:
@@ -151,16 +159,16 @@ class _WideFlow(Flow):
         self._assign_in_branch(node)
 
     def _names_in_calls(self, line: int) -> Iterator[str]:
-        """Yield the names of arguments and objects in calls on a line."""
+        """Yield the names of arguments in calls on a line, and of the objects whose methods are called."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Call) and contains(node, line):
                 parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """Mark variables as dependent that are set in a branch whose condition depends on the query.
+        """If a branch's condition depends on the query, mark the variables that the branch sets as dependent.
 
-        A `try` block with the query also counts, because the query may raise.
+        A `try` statement whose body runs the query is such a branch, too: the query may raise an error.
         """
         test = condition_of(node)
         is_tried = isinstance(node, ast.Try) and self._kind and _spans(node.body, self._line)
@@ -181,9 +189,10 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether a loop, an exception or an ORM's delayed save decides if the write in `line` runs.
+        """Return whether the query's result decides in another way than by a guard if the write runs.
 
-        `after` is the line of the query.
+        Other ways are a loop over the result, an exception of the query, and a delayed save: a branch passes
+        a row to an ORM, which writes the row later. `after` is the query's line, `line` that of the write.
         """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
@@ -216,7 +225,10 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads the property with the function `callee`. If so, follow its value."""
+        """Return whether a line reads an attribute whose getter, a property, is the function of `callee`.
+
+        If so, mark the attribute as a value of the kind `kind`, such as ROW, that the query returned.
+        """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
             path_of(node)
@@ -257,8 +269,9 @@ class _WideFlow(Flow):
     def reaches(self, after: int, line: int) -> bool:
         """Return whether the query's result reaches the write on `line`.
 
-        The result may be an argument of the write. The result may also change an object, from line `after`
-        on, that an ORM then writes. Columns that the write does not set do not count.
+        The result may be an argument of the write. Or the code stores the result in an object that an ORM
+        later writes, in a line from `after`, the query's line, to the write. If the code uses only columns of
+        the result that the write does not set, the result does not reach the write.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -289,7 +302,8 @@ class _WideFlow(Flow):
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
         """Return whether a statement saves a row object, and no written value depends on the query.
 
-        For example, `player.save(only=[Player.name])` after `player.name = "anna"`.
+        If so, the save is harmless. For example, `player.save(only=[Player.name])` after
+        `player.name = "anna"`. Assignments before line `after`, the query's line, do not count.
         """
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -347,7 +361,10 @@ def _runs_sql(node: ast.AST) -> bool:
 
 
 def _is_cut_to_its_beginning(node: ast.expr) -> bool:
-    """Return whether a slice of an f-string keeps only the constant beginning: `f"hello {name}"[:5]`."""
+    """Return whether an expression is a slice that keeps only the constant beginning of an f-string.
+
+    Such a slice, as in `f"hello {name}"[:5]`, does not depend on the values in the f-string.
+    """
     if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.JoinedStr)):
         return False
     first, cut = next(iter(node.value.values), None), node.slice

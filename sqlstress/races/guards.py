@@ -3,7 +3,8 @@
 A guard is a condition on the query's result, such as `if balance >= 10`, that decides whether the write runs:
 the write is in its branch, or the branch can leave the function or loop before the write. A write that uses
 no value of the query, as in `SET n = n - 10`, races with the query only if there is a guard. A test for a
-missing row is no guard, because an UPDATE of a missing row changes nothing.
+missing row is usually no guard, because an UPDATE of a missing row changes nothing. It is a guard if the
+query's WHERE clause tests a column that the write changes: another process may have changed that column.
 
 A stack has the user's functions that were running at a statement, outermost first. The search covers the
 innermost function that is in both stacks, and the functions below it in each stack.
@@ -63,8 +64,8 @@ def guard_between(
     """Return the guards between a query and a write; None if the source is not available.
 
     A guard is a condition on the query's result that decides whether the write runs. The write changes
-    `columns`, and the query reads `read`. `by_rows` is whether a test for a missing row is a guard, because
-    the query's WHERE clause tests a written column.
+    `columns`, and the query reads `read`. `by_rows` is True if the query's WHERE clause tests a written
+    column: a test for a missing row is a guard, too, in this case.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -96,7 +97,7 @@ def common_depth(query_stack: Sequence[StackEntry], write_stack: Sequence[StackE
     """Return the index of the innermost function call that is in both stacks; None if there is none."""
     result = None
     for depth, (reader, writer) in enumerate(zip(query_stack, write_stack, strict=False)):
-        # The frame of a later call may have the same id.
+        # A later call's frame may have the id of an earlier frame. So compare the file and function, too.
         if (reader.frame, reader.file) != (writer.frame, writer.file):
             break
         if scope_of(reader.file, reader.line) is not scope_of(writer.file, writer.line):
@@ -126,7 +127,10 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the method of IGNORED_LOCKS that a function of the stack calls; "" if there is none."""
+    """Return the name of a method of IGNORED_LOCKS, which has no effect on SQLite, that a function uses.
+
+    The functions are those of the stack. If none uses such a method, the result is "".
+    """
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
     return next((name for name in IGNORED_LOCKS if name in names), "")
@@ -181,7 +185,10 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether an operand, None or len(...), makes a comparison a test for a missing row."""
+    """Return whether an operand of a comparison is None or len(...).
+
+    If so, the comparison tests for a missing row.
+    """
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
@@ -200,9 +207,10 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value, such as ROW, that the entry's line gets from the query, or 0. `names` has
-        the written columns, and other columns of the query. `argument_kinds` has the kinds of the parameters,
-        by name.
+        `kind` is the kind of value, such as ROW, that the line which was running in this function gets from
+        the query; 0 means no value from the query. `names` has the columns that the write changes, and the
+        columns that the query reads and the write does not change. `by_rows` is whether a test for a missing
+        row is a guard. `argument_kinds` has the kinds of the parameters, by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -246,7 +254,7 @@ class Flow:
     def has_guard(self, after: int, line: int) -> bool:
         """Return whether a condition on the query's result decides whether `line` runs.
 
-        `after` is the first line in which the condition may end.
+        Conditions that end before line `after`, usually the query's line, do not count.
         """
         return self._note_guards(test for node, test in self._tests(after, line) if self._decides(node, line))
 
@@ -268,7 +276,10 @@ class Flow:
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the returned values; _CHECKED if a guard decides whether to return."""
+        """Return the highest kind of the returned values.
+
+        If a guard decides which `return` statement of the function runs, the result is _CHECKED.
+        """
         kinds = [0]
         for node in nodes(self._scope):
             if isinstance(node, ast.Return | ast.Yield) and node.value:
@@ -364,7 +375,7 @@ class Flow:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
         kind = max([base, *map(self._kind_of, arguments_of(node))])
-        # The innermost call expression around the query's line runs the query.
+        # Of nested calls on the query's line, the innermost runs the query, so only this call gets the kind.
         within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
         if self._kind and contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
@@ -375,8 +386,9 @@ class Flow:
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
         """Yield branches, loops and asserts between two lines, each with its condition.
 
-        `line` is the last line; None means no limit. An `and` or `or` around `line` counts as a branch, whose
-        condition is the first operand.
+        `after` is the first line, and `line` the last; None means no limit. If `line` is in an `and` or `or`
+        expression, the first operand counts as the condition of a branch, because it decides whether Python
+        evaluates the second operand.
         """
         for node in nodes(self._scope):
             test = condition_of(node)
@@ -394,7 +406,8 @@ class Flow:
         if isinstance(node, ast.Assert) or contains(node, line):
             return True
         for part in nodes(node):
-            # An ORM writes a changed attribute later, when its session is flushed.
+            # An ORM writes a changed attribute later, when its session is flushed. So an assignment to the
+            # attribute of a written column counts as the write.
             if any(
                 isinstance(target, ast.Attribute) and target.attr.lower() in self._columns
                 for target in targets_of(part)

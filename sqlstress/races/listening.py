@@ -1,8 +1,9 @@
 """Listener: reports each statement of a sqlite3 connection before it runs, by SQLite's trace callback.
 
 A listener works with connections that any library opened. The trace can deadlock if several threads use the
-connection, so a listener ends before a second thread uses the connection. Python calls a thread's profile
-function at each call and return in the thread.
+connection at the same time, so a listener ends before that. It ends as soon as a second thread could use the
+connection, unless `ConnectionUses` observes the calls of all threads. `ConnectionUses` does so by a profile
+function in each thread, which Python calls at each call and return.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ _TRIES = 1000
 class ConnectionUses:
     """Observer of all calls of sqlite3 connections in this process, by a profile function per thread.
 
-    The observer ends the trace of a connection before a second thread's call reaches SQLite. A profile
-    function slows down every Python call, so the observer is not used in a measurement.
+    The observer calls a connection's `Listener` before and after each call. So the listener can end the trace
+    before two threads are in calls of the connection at the same time. A profile function slows down every
+    Python call, so the observer is not used in a measurement.
     """
 
     def __init__(self) -> None:
@@ -79,7 +81,8 @@ class ConnectionUses:
             bootstrap(thread)
 
         WRAPPER_CODES.add(begin.__code__)
-        # Not by threading.setprofile: it would end a thread whose profile function cannot be set.
+        # threading.setprofile is not used. It does not retry if two threads set a profile function at the
+        # same moment: the RuntimeError would end the new thread.
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
         _set_profile(self._profile)
 
@@ -88,7 +91,8 @@ class ConnectionUses:
 
     def has_unobserved_thread(self) -> bool:
         """Return whether a running thread lacks our profile function, so that its calls are not observed."""
-        # All threads are listed first, so that a thread that starts later does not count as unobserved.
+        # The ids come before threading.enumerate(). If a thread starts between the two calls, it is only in
+        # the second list, and does not count as unobserved.
         thread_ids = other_threads()
         unobserved = thread_ids - ({thread.ident for thread in threading.enumerate()} - self._earlier)
         return bool(unobserved) and other_threads_running(unobserved)
@@ -113,8 +117,8 @@ class Listener:
     """Reporter of a connection's statements before they run, until the callback `begins` returns False.
 
     A listener also ends when several running threads may use the connection, because they could deadlock:
-    SQLite calls the trace, which needs the GIL, while it holds the connection's mutex. Another thread with
-    the GIL may wait for the mutex, as sqlite3 does when it binds a value.
+    SQLite calls the trace, which needs the GIL, while it holds the connection's mutex. Another thread may
+    hold the GIL while it waits for the mutex. The sqlite3 module does this when it binds a value.
     """
 
     _open: ClassVar[WeakSet[Listener]] = WeakSet()
@@ -138,14 +142,17 @@ class Listener:
         self._is_over = False
         """Whether the trace must end, because several threads may use the connection."""
         self._is_shared: bool | None = None
-        """Whether sqlite3 lets other threads use the connection; None while there is no other thread."""
+        """Whether sqlite3 lets other threads use the connection; None means not yet determined.
+
+        This is determined by a test when another thread may use the connection.
+        """
         self._uses = uses
         self._user_threads = {threading.get_ident()}
         """Ids of the threads that called a method of the connection."""
         self._within: Counter[int] = Counter()
         """Number of running (nested) calls of the connection's methods, by thread."""
         self._entry = threading.Lock()
-        """Lock while a thread decides whether it may call the connection."""
+        """Lock that a thread holds while it looks for other users of the connection and enters `_within`."""
         if uses:
             uses.add(connection, self)
         else:
@@ -163,7 +170,8 @@ class Listener:
             self._is_shared = _is_shareable(self._connection)
 
     def _trace(self, sql: str) -> None:
-        # SQLite calls the trace in a call of this thread, so this thread holds the connection's mutex.
+        # SQLite calls the trace within a call of this thread, which holds the connection's mutex. So the
+        # thread counts here as being in a call of the connection.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:
@@ -182,7 +190,7 @@ class Listener:
         self._check_sharing()
         return bool(self._is_shared)
 
-    # Actions of a thread before and after each call of a method of the connection.
+    # `ConnectionUses` calls `enter` before each call of a method of the connection, and `exit` after it.
 
     def enter(self) -> None:
         """Handle the start of a call by this thread. End the trace if other threads use the connection."""
@@ -195,8 +203,9 @@ class Listener:
                 return  # sqlite3 will refuse this thread's call.
             self._user_threads.add(thread)
             other_user_threads = self._user_threads - {thread}
-            # A fetch by a `for` loop causes no profile event. A thread that runs or sleeps may be in such a
-            # loop, so it counts as using the connection.
+            # A fetch by a `for` loop causes no profile event. So each thread that has used the connection
+            # before may be in such a loop now, except if it waits for other threads, which `any_continues`
+            # checks.
             if any(self._within[other] for other in other_user_threads) or (
                 other_user_threads and any_continues(other_user_threads)
             ):
@@ -218,10 +227,12 @@ class Listener:
         return True
 
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
-        """End the trace when no other thread calls the connection; give up after _PATIENCE_S.
+        """End the trace when no other thread is in a call of the connection.
 
-        If another thread ends the trace in its trace callback, this thread still waits: the callback needs
-        the GIL until it returns.
+        This thread waits for the end of such calls even if another thread has ended the trace in its trace
+        callback: the callback needs the GIL until it returns. If this thread called SQLite before that, it
+        could hold the GIL while it waits for the mutex. After _PATIENCE_S this method gives up. The next
+        trace callback then ends the trace, and the threads may deadlock before.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
@@ -243,9 +254,10 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the listeners whose connection a starting thread may use.
+        """End the listeners of connections that sqlite3 lets other threads use, before a thread starts.
 
-        If the new thread cannot run at the same time as others (`at_once` is False), no listener ends.
+        If `at_once` is False, no listener ends: the threads run one after the other. For example, an event
+        loop starts a thread and waits for it.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -257,12 +269,14 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End the given listeners when no other thread is running; give up after _PATIENCE_S.
+        """End the given listeners when no other thread of the process is running, before a thread starts.
 
-        A thread inside SQLite ends its listener itself, in the trace callback.
+        A thread inside SQLite ends its listener itself, in the trace callback. After _PATIENCE_S this method
+        gives up. The next trace callback then ends the trace, and the threads may deadlock before.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
-        # No thread may start to run between a check and the action that follows.
+        # With a long switch interval this thread keeps the GIL. So no other thread starts to run after the
+        # check that none is running, and before the traces end.
         sys.setswitchinterval(cls._UNDISTURBED_S)
         try:
             while remaining := cls._open.intersection(ending):

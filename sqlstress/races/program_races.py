@@ -3,12 +3,13 @@
 A call is one call of a user's transaction in the rehearsal, with its statements. A suspicion is a pair of
 statements that race if another process writes in between. The kinds are:
 
-- SKEW, a write skew: a call tests a column of table A, and writes table B in a later transaction. Another
-  call reads table B and changes the column of table A.
+- SKEW, a write skew: a call reads a column of table A and tests it. In a later transaction the call writes
+  table B. Another call reads table B and changes the column of table A. For example, a call books a room that
+  is open, and another call closes a room without bookings.
 - MIXED_VIEW: a DEFERRED transaction reads two files that another transaction writes together. In WAL mode
   each file has its own snapshot, which begins with the first read of the file.
-- SPLIT_VIEW: a call without a transaction compares or adds the results of two queries, and another
-  transaction writes both tables.
+- SPLIT_VIEW: a call that writes nothing compares or adds the results of two queries, which are not in the
+  same transaction. Another call writes both tables in a transaction.
 - STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
   transaction.
 - FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
@@ -46,7 +47,10 @@ Statements = Sequence[TracedStatement]
 MIN_CALLS = 4
 """Minimum number of calls of a transaction for suspicions that need several calls."""
 MAX_STEP = 1000
-"""Maximum step of a counter between two successive writes."""
+"""Maximum difference between two successive numbers of a counter (FROM_MEMORY).
+
+Numbers with a larger difference do not count as a counter.
+"""
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
 
@@ -72,7 +76,8 @@ class TracedProgram:
             changed = self._changed.get(statement.write.table) if statement.write else None
             if not statement.write or not changed:
                 continue
-            # Leave out tables that the call has written before: they may hold a lock or a claim of the call.
+            # Tables that the call has written before this statement are no candidates: a row that the call
+            # wrote there may be its lock, or its claim of the data.
             written = {other.write.table for other in call[:index] if other.write}
             transaction = (other for other in call if other.transaction == statement.transaction)
             candidates = changed.keys() - written.union(*map(_used_tables, transaction))
@@ -101,7 +106,7 @@ class TracedProgram:
                     break
 
     def _split_views(self, call: Statements) -> Iterator[Suspicion]:
-        """Yield the first two queries, of a call without writes, whose results the code combines."""
+        """If a call writes nothing, yield its first two queries whose results the code compares or adds."""
         if any(statement.write for statement in call):
             return
         queries = [statement for statement in call if statement.reads and statement.found is not None]
@@ -125,7 +130,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, for each table T, the columns that a call which queries T updates in other tables."""
+    """Return, for each table T, columns of other tables: those that are updated by calls that query T."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -221,7 +226,8 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
         if not statement.write or statement.write.kind == DELETE:
             continue
         for source in (source for source, copy in pairs if copy == statement.write.table):
-            # A copy is up to date if the transaction that writes the copy also reads or writes the source.
+            # If the transaction that writes the copy also reads or writes the source (`inside`), the copy is
+            # up to date, and there is no race.
             inside = any(
                 other.transaction == statement.transaction
                 and (source in other.reads or (other.write and other.write.table == source))
@@ -243,7 +249,10 @@ def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     numbers: dict[tuple[object, ...], list[int]] = {}
-    """Numbers that UPDATEs set, in the order of the calls, by line, rows and column."""
+    """Numbers that UPDATEs set, in the order of the calls.
+
+    The key has the line of code, the position in the line, the written rows, and the column.
+    """
     updates: dict[tuple[object, ...], TracedStatement] = {}
     for call in calls:
         for index, statement in enumerate(call):
@@ -269,9 +278,10 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
     """Yield transactions that take the write lock but, in each call and by their source, only read."""
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
-    """BEGIN and first query of each transaction, by line of the BEGIN.
+    """Pairs of the BEGIN and the first query of each transaction, by line of the BEGIN.
 
-    The query is None if the transaction wrote, had no query, or a query found no row.
+    The query is None if the transaction wrote or had no query. It is also None if a query found no row: with
+    a row, the transaction might have written.
     """
     for call in calls:
         for begin in (statement for statement in call if _LOCKS.match(statement.sql)):

@@ -130,7 +130,7 @@ def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return `changed_keys`, with the keys of an INSERT's rows that already existed."""
+    """Return `changed_keys`, and the keys of an INSERT that the table already had before the INSERT."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
@@ -150,10 +150,12 @@ def _claims(
 
 
 def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) -> bool:
-    """Return whether the call can know that a statement wrote a row, and did not skip the write.
+    """Return whether the call can know that the statement `call[index]` wrote a row.
 
-    The call may know from the row count, `changes()`, a later query of the table, or an earlier query in the
-    statement's transaction. `index` is the statement's index in the call.
+    A statement may write nothing, as INSERT OR IGNORE does if the key exists. The call may know from the row
+    count, from `changes()`, or from a later query of the table. An earlier query of the table in the
+    statement's transaction shows it, too: no other process writes in between. `write` is the statement's
+    effect.
     """
     if not write.unseen or is_new(write):
         return True
@@ -168,8 +170,9 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
     """Return whether a write succeeds in only one process.
 
-    In other processes a unique key refuses the write, or a search no longer finds the row. `earlier` has the
-    call's statements before the write.
+    In other processes a unique key refuses the write. Or the write changes the row so that the WHERE clause
+    of the write, or of an earlier query of the call, no longer finds the row. `earlier` has the call's
+    statements before the write.
     """
     if write.kind == INSERT:
         return True
@@ -179,8 +182,8 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
         return write.kind == OVERWRITE
     queries = [query for query in earlier if query.write is None and write.table in query.reads]
     searched = frozenset(word for query in queries for word in conditions(query.sql))
-    # A comparison with a column that the call has read stops no other process: that process reads the new
-    # value, and compares with it.
+    # `WHERE version = ?` is no claim if the call has read the version: another process reads the new version,
+    # compares with that, and writes the row, too. So columns that the call has read do not count.
     compared = write.wheres.difference(*(query.reads[write.table] for query in queries))
     return bool(write.sets.difference(*write.keys) & (searched | compared))
 
@@ -188,8 +191,8 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
     """Return the locks held from a query to a write: reserved (claimed) rows, and locked files.
 
-    A row is a lock if the call claims it before the query, in another transaction, and changes or deletes it
-    after the write.
+    A row is a lock if the call claims it before the query, in another transaction than the query's. After the
+    write the call must change or delete the row, which releases the lock.
     """
     later = (
         statement.write
@@ -214,8 +217,9 @@ def is_safe(write: Write) -> bool:
         return bool(write.wheres - {"rowid"}.union(*write.keys))
     if write.kind == INSERT:
         return bool(write.wheres)
-    # A safe UPDATE compares and sets a value or a version, or lets SQLite compute all values. A key column
-    # that is set to its old value does not count.
+    # A safe UPDATE compares a column in its WHERE clause and sets the same column, such as a value or
+    # version. An UPDATE is also safe if SQLite computes all values. If a key column is compared and set to
+    # its old value, this does not make the UPDATE safe.
     changed = write.sets - (write.kept & frozenset().union(*write.keys))
     return bool(changed & write.wheres) or (bool(write.sets) and write.sets <= write.computed)
 

@@ -1,8 +1,9 @@
 """Suspicions: pairs of SQL statements that race if another process writes in between.
 
-A call is one call of a user's transaction in the rehearsal, with its statements. The main rule: a later write
-uses the result of a query, which is outside of the write's transaction, and that transaction does not read
-the table again. Another process may have written the table in between. A suspicion is not a proof.
+A call is one call of a user's transaction in the rehearsal, with its statements. The main rule: a query reads
+a table. A later write of the call uses the query's result in another transaction, and the write's transaction
+does not read the table again. Another process may have written the table in between. A suspicion is not a
+proof.
 
 A write is safe in these cases:
 
@@ -10,7 +11,7 @@ A write is safe in these cases:
 - SQLite computes the value itself: `SET n = n + 1`.
 - The UPDATE compares and sets: `WHERE id = ? AND n = ?`.
 - A unique key refuses the second INSERT.
-- The code looks at the number of deleted rows.
+- The code reads the row count of a DELETE. So it knows if another process has deleted the row before.
 - The call itself made the row, or claimed it: it changed the row so that no other process takes it.
 - The transaction compares a token, such as a version number, and renews it.
 - All calls hold the same lock from the query to the write.
@@ -80,12 +81,15 @@ FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 CLAIM, USE = "double-claim", "double-use"
-"""Effects of a race of the kind STALE, other than a lost update.
+"""Effects of a race of the kind STALE, other than a lost update: WHOLE_ROW to USE.
 
-WHOLE_ROW: an UPDATE also sets columns of the query to the old values. DOUBLE_INSERT: two processes insert a
-row after both found none; RANGE_INSERT: both searched for a range, so that no unique key refuses the second
-row. OLD_INSERT: the inserted row depends on old data, such as a count. CLAIM: two processes take a row that
-both found by its state. USE: two processes use a row, and then both delete it.
+- WHOLE_ROW: an UPDATE also sets columns of the query to the old values.
+- DOUBLE_INSERT: two processes insert a row after both found none.
+- RANGE_INSERT: two processes insert a row after both found none in a range. The two rows may have different
+  keys, so no unique key refuses the second row.
+- OLD_INSERT: the inserted row depends on old data, such as a count.
+- CLAIM: two processes take a row that both found by its state.
+- USE: two processes use a row, and then both delete it.
 """
 
 LOST_DATA = (
@@ -153,7 +157,10 @@ class Suspicion(NamedTuple):
 
     @property
     def kept_columns(self) -> list[str]:
-        """Columns of the query that an UPDATE sets to their old values, next to changed columns; sorted."""
+        """Columns of the query that an UPDATE sets to the values that the row already has; sorted.
+
+        Empty if the UPDATE changes no other column.
+        """
         write = self.then.write
         if not write or not write.sets - write.kept - write.computed:
             return []
@@ -184,7 +191,7 @@ def suspicions(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 def unchanged_columns(calls: Iterable[Sequence[TracedStatement]]) -> set[tuple[Table, str]]:
     """Return each (table, column) that UPDATEs set only to the row's old value."""
     writes = [statement.write for call in calls for statement in call if statement.write]
-    # `sets` is empty for a statement that replaces all columns of a row.
+    # An OVERWRITE with empty `sets` replaces all columns, so no column of its table counts as unchanged.
     replaced = {write.table for write in writes if write.kind == OVERWRITE and not write.sets}
     changed = {
         (write.table, column)
@@ -236,7 +243,8 @@ def _stale(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             and not any(_used_result(call[other], query, write) for other in safe_writes if other > position)
         ]
         if queries and not owns_rows(call[:index], write):
-            # Prefer a query of the written row: both SQL texts end with the same word, such as its key.
+            # For `first`, prefer a query of the written row. A sign of such a query is that the SQL texts of
+            # the query and the write end with the same word, such as the key of the row.
             same = (query for query in queries if query.sql.split()[-1:] == statement.sql.split()[-1:])
             first = next(same, queries[0])
             locks = held_locks(call, call.index(first), index)
@@ -306,8 +314,8 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    A guard is a condition in the source, between both statements, on one of `columns`, whose new values
-    SQLite computes.
+    A guard is a condition in the source, between both statements, on one of `columns`. These are the columns
+    that the write sets to values that SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -322,16 +330,17 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether a safe write, between a query and a later write, used the query's result.
+    """Return whether the safe write in `between` used the result of `query`, before the write `later`.
 
-    If so, the later write is no race: the safe write has noticed any change.
+    If so, `later` does not race. The SQL or transaction of a safe write notices a change by another process.
     """
     write = between.write
     if not write or write.table != later.table:
         return False
     is_same = bool(all_keys(write) & all_keys(later))
     if between.shares_snapshot(query):
-        # Query and safe write share a transaction, which is over, so the row may have changed since.
+        # Query and safe write share a transaction, which ends before `later`. If `later` writes the same row,
+        # another process may have changed the row after that transaction, so `later` may race.
         return not is_same
     is_other = later.kind == INSERT or None not in (write.rows, later.rows)
     return (is_same or not is_other) and _depends(between, write, query)
@@ -343,7 +352,8 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
     if write.kind == UPDATE:
         return bool((write.sets - write.computed) & columns)
     if write.kind == DELETE:
-        # If one library call runs both the query and the DELETE, its result is the row, not the row count.
+        # If one library call runs both the query and the DELETE, the library call returns the row. So the
+        # user's code has not read the row count, except if the library checks the count (`insists`).
         is_counted = write.insists or (
             write.counted and (query.at, query.spot) != (statement.at, statement.spot)
         )
@@ -354,10 +364,12 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
             return not is_counted and (guard is None or guard.exists)
         return query.found is not False and not is_counted
     if write.kind == OVERWRITE and not is_new(write):
-        # If the query found no row, an OVERWRITE loses nothing: it replaces no row, or the row that another
-        # process has made from the same data, as in a cache.
+        # If the query found no row, we assume that an OVERWRITE loses nothing. It replaces no row, or a row
+        # that another process has added since. Both processes usually make the row from the same data, as in
+        # a cache.
         return query.found is True and _may_take_from(write, columns)
-    # The first key, the primary key, cannot refuse a row if SQLite assigns the rowid.
+    # If SQLite assigns the rowid (`numbered`), the primary key cannot refuse the row. It is the first key,
+    # and is left out of `keys`.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
     # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
@@ -390,10 +402,14 @@ def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -
 
 
 def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
-    """Return whether a value that the user's code gives to a write may come from a query's `columns`."""
+    """Return whether a write has a value that SQLite does not compute and that may come from a query.
+
+    `columns` are the columns that the query reads.
+    """
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # If `sets` is empty, the write sets all columns. If SQLite computes none, any may come from the query.
+    # If `sets` is empty, the write sets all columns. If SQLite computes no column, each value may come from
+    # the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 

@@ -54,9 +54,10 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return (whether all rows already have the value, the value) for each column that an UPDATE sets.
+        """Return a pair for each column that an UPDATE sets, by name; empty if SQL is not understood.
 
-        If rows get different values, the smallest is returned. If SQL is not understood, the result is empty.
+        The first item is whether all rows already have the new value. The second item is the new value. If
+        rows get different values, it is the smallest, as an example.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):

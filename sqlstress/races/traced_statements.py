@@ -47,7 +47,10 @@ class Write(NamedTuple):
     counted: bool = False
     """Whether the user's code seems to read the row count (number of written rows)."""
     insists: bool = False
-    """Whether a library function raises an error for a wrong row count."""
+    """Whether the library that ran the statement insists on the row count.
+
+    Such a library, for example an ORM, raises an error if the row count is not the expected number.
+    """
     unseen: bool = False
     """Whether the user's code cannot notice that no row was written."""
     trusts_id: bool = False
@@ -86,9 +89,9 @@ class TracedStatement(NamedTuple):
     transaction: int = 0
     """Number of the transaction; each statement in autocommit mode has its own number."""
     snapshot: int = 0
-    """Number of the transaction whose snapshot the statement reads; 0 means the statement's own.
+    """Number of the transaction whose snapshot the statement reads; 0 means the statement's transaction.
 
-    While a query has unfetched rows, later transactions of the connection still read its snapshot.
+    While a query of an earlier transaction has unfetched rows, the statement reads the query's snapshot.
     """
     runner: int = 0
     """Id of the asyncio task that ran the statement, else of the thread."""

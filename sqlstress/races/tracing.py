@@ -129,7 +129,7 @@ class Tracer:
     def _follow(self, connection: sqlite3.Connection) -> None:
         traced = TracedConnection(self, connection)
         connection.set_authorizer(traced.authorize)
-        # If the trace ends, remove the authorizer, too: both wait for Python's lock, and could deadlock.
+        # If the trace ends, remove the authorizer, too: both callbacks wait for the GIL, and could deadlock.
         Listener(connection, traced.begins, lambda: self._leave(connection), self._uses)
 
     def _leave(self, connection: sqlite3.Connection) -> None:
@@ -456,8 +456,8 @@ class TracedConnection:
         computed = frozenset(
             _column(events[position][2])
             for previous, position in pairwise((-1, *sets))
-            # Columns of keys do not count: `CASE WHEN id = ? THEN ?` reads the key id, but SQLite does not
-            # compute the value from it.
+            # In an UPDATE, columns of keys do not count, either: `SET n = CASE WHEN id = ? THEN ? END` reads
+            # the key id, but n does not get a value from id. Exception: in `SET id = id + 1` the key counts.
             if any(
                 previous < n < position
                 for n, column in columns

@@ -2,7 +2,8 @@
 
 - UNREAD_COUNT: `UPDATE ... WHERE id = ? AND state = 'queued'` changes no row if another process was first.
   The call goes on, because it does not read the row count.
-- UNREAD_VERSION: such an UPDATE compares and increments a version. The call ends without its change.
+- UNREAD_VERSION: an UPDATE compares and increments a version, and the call does not read the row count. If
+  another process was first, the call ends, but its change is lost.
 - UNREAD_ROWS: a call reads the rows that match a condition, and later deletes or marks all rows that match,
   also rows that came in between.
 - SECONDS: an UPDATE compares a time in whole seconds to see whether the row has changed. Two changes within a
@@ -14,8 +15,8 @@
   whether the claim still holds.
 - OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
   an earlier row.
-- RESET: INSERT OR REPLACE deletes the old row. Columns that it does not name get their default, also a
-  counter that another statement increments.
+- RESET: INSERT OR REPLACE deletes the old row. Columns that the INSERT does not name get their default value.
+  One of these may be a counter that another statement increments.
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
