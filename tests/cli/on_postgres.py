@@ -94,7 +94,11 @@ def in_the_window(server: str, act: Any, writes: str = WRITES) -> Iterator[None]
 
 
 def kill_worker(connection: Any, _rows: Any) -> None:
-    """Kill a process that has a session of sqlstress."""
-    ports = {port for _, port, _ in worker_sessions(connection)}
-    workers = (process for process in psutil.Process().children(recursive=True) if ports & ports_of(process))
-    next(workers).kill()
+    """Kill a process that has a session of sqlstress. A session may end while its process is searched."""
+    workers: list[psutil.Process] = []
+    for _ in range(100):
+        ports = {port for _, port, _ in worker_sessions(connection)}
+        children = psutil.Process().children(recursive=True)
+        if workers := [process for process in children if ports & ports_of(process)]:
+            break
+    workers[0].kill()

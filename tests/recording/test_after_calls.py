@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy
 
 from sqlstress.analysis.causes import diagnose
-from sqlstress.recording import AFTER_COMMIT, FAILED_STATEMENT, REPEATED, SLOW_READ
+from sqlstress.recording import AFTER_COMMIT, FAILED_STATEMENT, LONG_HOLD_S, REPEATED, SLOW_READ
 from sqlstress.recording.after_calls import SLOW_READ_S
 from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
@@ -317,7 +317,11 @@ def pay(db):
 @pytest.mark.parametrize("concurrency", [thorough(1), 6])
 def test_short_hold_is_only_named_if_another_process_waited_in_vain(concurrency: int, tmp_path: Path) -> None:
     report = measured(tmp_path, HOLDS, concurrency=concurrency, ops=60, max_failed=1)
-    assert bool(findings_of(report, "long-hold")) == (concurrency > 1)
+    found = findings_of(report, "long-hold")
+    if concurrency > 1:
+        assert found
+    # A slow machine can make a hold long.
+    assert concurrency > 1 or all(float(finding.facts["seconds"]) >= LONG_HOLD_S for finding in found)
 
 
 TAGS = """
