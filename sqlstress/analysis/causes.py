@@ -97,8 +97,9 @@ RULES: tuple[Rule, ...] = (
         "commit-behind-reader",
         (5,),
         Facts(statement="commit", journal="rollback"),
-        "COMMIT waited for a reader. The transaction is still open: nothing that follows is durable.",
-        "Repeat COMMIT, or ROLLBACK. In WAL mode readers do not block COMMIT.",
+        "COMMIT waited for a reader, and the transaction stays open.",
+        "Repeat COMMIT, or ROLLBACK: else nothing that follows is durable. In WAL mode readers do not block"
+        " COMMIT.",
     ),
     Rule(
         "shared-cache-timeout",

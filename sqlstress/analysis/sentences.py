@@ -1231,7 +1231,7 @@ def long_hold(
     return (
         f"{statement}{where} held the write lock for up to {format_duration(seconds)} "
         f"({plural(count, 'time')}), {percent(outside)} of it outside of SQLite. No other connection could "
-        "write meanwhile: do that work before the first write, or after COMMIT."
+        "write meanwhile: do that work before this statement, or after COMMIT."
     )
 
 

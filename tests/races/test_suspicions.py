@@ -532,7 +532,8 @@ def book(engine):
 """
 
 
-@pytest.mark.parametrize("lock", [thorough(""), ".with_for_update()"])
+@pytest.mark.parametrize("lock", ["", ".with_for_update()"])
+@pytest.mark.thorough
 def test_method_that_locks_no_row_on_sqlite_is_named(lock: str, tmp_path: Path) -> None:
     report = measured(tmp_path, FOR_UPDATE.format(lock=lock), concurrency=1, ops=9)
     (finding,) = findings_of(report, "suspicion")

@@ -19,7 +19,6 @@ from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import facts_of
 from tests.own_app import findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, SELECT, open_file
-from tests.rows import thorough
 
 SLOW_S = SLOW_READ_S * 1.5
 
@@ -314,7 +313,8 @@ def pay(db):
 """
 
 
-@pytest.mark.parametrize("concurrency", [thorough(1), 6])
+@pytest.mark.parametrize("concurrency", [1, 6])
+@pytest.mark.thorough
 def test_short_hold_is_only_named_if_another_process_waited_in_vain(concurrency: int, tmp_path: Path) -> None:
     report = measured(tmp_path, HOLDS, concurrency=concurrency, ops=60, max_failed=1)
     found = findings_of(report, "long-hold")
@@ -357,6 +357,7 @@ def publish(session):
 """
 
 
+@pytest.mark.thorough
 def test_session_that_goes_on_after_an_error_is_named(tmp_path: Path) -> None:
     report = measured(tmp_path, TAGS, concurrency=1, ops=5, max_failed=1)
     (finding,) = findings_of(report, "raised")
