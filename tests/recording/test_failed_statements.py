@@ -1154,7 +1154,7 @@ def entries_explain_the_account(query):
 
 
 def test_report_names_the_write_that_a_repeated_call_does_twice(tmp_path: Path) -> None:
-    report = measured(tmp_path, POSTS, concurrency=4, ops=80)
+    report = measured(tmp_path, POSTS, concurrency=4, ops=400)
     (finding,) = findings_of(report, "repeated-transaction")
     line = line_of(POSTS, 'db.execute("INSERT INTO entry')
     assert finding.facts["committed"] == f"own.py:{line}"
