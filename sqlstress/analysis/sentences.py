@@ -703,10 +703,16 @@ def touched_file(
 
 @causal
 def repeated_transaction(
-    *, call: str, count: int, most: int, at: str | None = None, committed: str | None = None
+    *,
+    call: str,
+    count: int,
+    most: int,
+    at: str | None = None,
+    committed: str | None = None,
+    after_commit: bool = False,
 ) -> str:
     where = f" at {at}" if at else ""
-    if committed == "COMMIT":
+    if after_commit:
         return (
             f"{plural(count, 'call')} of {call} wrote again after SQLite had refused COMMIT{where}. "
             "The transaction was still open, so the writes were done twice. ROLLBACK before you repeat, or "

@@ -13,6 +13,7 @@ from time import perf_counter
 
 from sqlstress.recording import (
     AFTER_COMMIT,
+    CONNECT,
     LEFT_OPEN,
     NEVER,
     NOT_COMMITTED,
@@ -48,8 +49,6 @@ LONG_OPEN_S = 0.2
 SLOW_READ_S = 0.05
 """Minimum time from a query to the next statement or the end of the call, in seconds, to be recorded."""
 
-CONNECT = "@connect"
-"""Name reported for a transaction that was open before the first call, in place of a function's name."""
 TASKS, CLOSED = "tasks", "closed"
 """Facts of LEFT_OPEN: whether asyncio tasks ran the transaction; whether the connection was closed in it."""
 

@@ -129,8 +129,8 @@ class FailedStatements:
         self._open_queries = OpenQueries()
         self._slow_reads = SlowReads()
         self._refused_writes = RefusedWrites(self.failures)
-        self._has_refused = False
-        """Whether SQLite has refused a write of the current call."""
+        self._has_news = False
+        """Whether SQLite refused a write in the current call, or a connection was closed in a transaction."""
         self._look_s = 0.0
         """Time of the next search for open queries, by `perf_counter`."""
         self._idle_ends = Counter[tuple[str, str, str]]()
@@ -265,6 +265,11 @@ class FailedStatements:
             return self.lines.text(at)
         return self.lines.text((origin, number))
 
+    def _with_line(self, sql: str, at: Caller | None) -> str:
+        """Return the shortened SQL of a statement, and its line in brackets if known."""
+        line = self.line_text(at)
+        return f"{short_sql(sql)} ({line})" if line else short_sql(sql)
+
     def add(self, history: History, code: int, message: str, waited_s: float) -> None:
         """Record the failure of a connection's last statement, with SQLite's result code and the duration."""
         *earlier, (sql, was_open, caller, *_) = history.steps
@@ -301,7 +306,7 @@ class FailedStatements:
 
         self.failures.add(kind, message, waited_s, examine)
         if code & 0xFF in (BUSY, CONSTRAINT):
-            self._has_refused = True
+            self._has_news = True
             self._refused_writes.add(history, kind, *self._earlier_writes(history, earlier))
 
     def _earlier_query(self, sql: str, earlier: Sequence[TimedStep]) -> str:
@@ -314,9 +319,7 @@ class FailedStatements:
             if begun < self.costs.begun_s:
                 break
             if statement_kind(query) == "read" and not was_open and table and table in query:
-                return " ".join(
-                    filter(None, (short_sql(query), self.line_text(at) and f"({self.line_text(at)})"))
-                )
+                return self._with_line(query, at)
         return ""
 
     def note_raised(self, error: Exception) -> None:
@@ -387,7 +390,7 @@ class FailedStatements:
                 continue
             if not runs_statement(history) and has_open_statement(connection, history.is_shared) == "yes":
                 for sql, _, line, *_ in reading_steps(connection):
-                    return " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
+                    return self._with_line(sql, line)
         return ""
 
     def add_hold(self, hold: Hold, first: TimedStep) -> None:
@@ -414,8 +417,7 @@ class FailedStatements:
         """
         if at := self.line_text((frame.f_code, frame.f_lasti)):
             sql, _, line, *_ = write
-            done = " ".join(filter(None, (short_sql(sql), f"({self.line_text(line)})")))
-            count_kind(self._idle_ends, (statement, at, done))
+            count_kind(self._idle_ends, (statement, at, self._with_line(sql, line)))
 
     def add_schema_change(self, step: TimedStep) -> None:
         """Record a schema change outside of a transaction, if a call has already begun."""
@@ -437,6 +439,7 @@ class FailedStatements:
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
+        self._has_news = True
         self._open_transactions.add_closed(transaction, self.costs.begun_s)
 
     def end_call(self, call: str, *, returned: bool = True) -> None:
@@ -445,7 +448,7 @@ class FailedStatements:
         Most calls are only counted, because the other steps take time.
         """
         costs, now_s = self.costs, perf_counter()
-        is_plain = not (self._has_refused or costs.connections or costs.commits > 1)
+        is_plain = not (self._has_news or costs.connections or costs.commits > 1)
         is_short = now_s < self._look_s and now_s - costs.begun_s < SLOW_READ_S
         if is_plain and is_short and not self._is_any_open():
             costs.calls[call] = costs.calls.get(call, 0) + 1
@@ -470,7 +473,7 @@ class FailedStatements:
         `returned` is False if the call raised an exception. The search for open queries runs at most every
         LOOK_S seconds.
         """
-        self._has_refused = False
+        self._has_news = False
         self._refused_writes.end_call(call, self._histories, returned=returned)
         if perf_counter() >= self._look_s:
             self._look_s = perf_counter() + LOOK_S

@@ -9,54 +9,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlstress.analysis import failed, sentences
-from sqlstress.analysis.causes import Diagnosis, Facts, diagnose
+from sqlstress.analysis.causes import Diagnosis, diagnose
 from sqlstress.analysis.finding import Finding
 from sqlstress.analysis.group import Group, sightings
-from sqlstress.analysis.sentences import TracedStep
-from sqlstress.analysis.wal_growth import growth_in_trial
-from sqlstress.races.suspicions import DEFERRED, LOST_DATA
+from sqlstress.races.suspicions import DEFERRED
 from sqlstress.recording import (
     CLOSED,
-    COPIED,
-    DAMAGE_CODES,
-    DELETED,
-    FAILED_STATEMENT,
-    IN_MEMORY,
-    LEFT_OPEN,
-    LONG_HOLD,
-    LONG_HOLD_S,
-    LOST_LOCKS,
-    MIN_HOLD_S,
     MOVED,
-    MOVED_CODES,
-    NO_EFFECT,
-    OPEN_STATEMENT,
-    OVERLAP,
     REPEATED,
-    SCHEMA_CHANGE,
-    SCRIPT,
     SLOW_READ,
-    SPLIT,
     UNCLOSED,
 )
-from sqlstress.recording.failure_facts import code_of, facts_of
-from sqlstress.report.results import Check, Sighting
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import (
     BUSY,
     CANTOPEN,
     CONSTRAINT,
     ERROR,
-    LOCKED_SHAREDCACHE,
     name,
 )
 from sqlstress.statistics.units import NS_PER_S, digits, plural
-from sqlstress.user_work import AFTER, SUSPICION, UNDER
+from sqlstress.user_work import SUSPICION
+from sqlstress.user_work.call_findings import own_hold_findings
+from sqlstress.user_work.failure_records import (
+    HELD_LONGER,
+    MAX_CAUSES,
+    Failure,
+    errors_after,
+    failures_of,
+    user_checks,
+)
 
 MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""
@@ -64,17 +49,8 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 """Name of a cause to the name of the cause with the same cure, whose finding it shares."""
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries that serve to find the next number."""
-_MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
-MAX_CAUSES = 3
-"""Maximum number of findings of each kind, for example of causes of failed statements."""
 NS_PER_MS = NS_PER_S // 1000
-MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
-"""Minimums for a finding on a transaction that holds the write lock for long.
-
-MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: their share of the process's time. MIN_OUTSIDE: share of the
-longest hold that the process spent outside of SQLite; not needed if the slow work is known.
-"""
-HELD_LONGER, LOCK_ORDER, WAITS_FOR_ITSELF = "held-longer", "lock-order", "waits-for-itself"
+LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Names of causes for failed writes of transactions that had read before."""
@@ -86,129 +62,6 @@ _BEGIN_IMMEDIATE = {
     "sqlalchemy": ' In SQLAlchemy: isolation_level=None, and an event "begin" with BEGIN IMMEDIATE.',
 }
 """Sentences that say how to use BEGIN IMMEDIATE, by library."""
-
-
-class Failure(NamedTuple):
-    """Failures of one statement with one result code, summed over trials and workers."""
-
-    code: int
-    sql: str
-    at: str
-    message: str
-    facts: Facts
-    times: int
-    waited_ms: float
-    """Median time until the statement failed, in ms, in the worker with the most failures."""
-    longest_ms: float
-    """Maximum time until the statement failed, in ms, in all workers."""
-    given_up: int
-    """Number of calls in which the statement failed, and that then returned without a commit."""
-    repeated: int
-    """Number of calls in which the statement failed, and that then committed and returned."""
-    timeout_ms: int | None
-    held_since: str
-    """Statement that began the transaction that held the write lock when this statement failed, or empty.
-
-    It is known only if another connection of the same process held the lock and was idle.
-    """
-    reader: str = ""
-    """Open query of the same process for which COMMIT waited; empty if no query was open."""
-    scan: str = ""
-    """Text on an earlier run of the statement that scanned a whole table slowly; empty without one."""
-    lock_order: tuple[str, ...] = ()
-    """Files that the transaction locked, in order. The last file is the one that it waited for."""
-    earlier_query: str = ""
-    """Query by which the call read the table before it began the failed write's transaction, or empty.
-
-    The text contains the query's line of code.
-    """
-    library: str = ""
-    """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
-    opposite: str = ""
-    """Line of another failure whose transaction locked two files of `lock_order` in reverse order.
-
-    Empty if there is no such failure.
-    """
-
-
-def failures_of(group: Group) -> list[Failure]:
-    """Return the group's failures, merged by statement, line and result code, most frequent first."""
-    merged: dict[tuple[object, ...], list[Failure]] = {}
-    for sighting in sightings(group, FAILED_STATEMENT):
-        failure = failure_of(sighting)
-        merged.setdefault((failure.code, failure.sql, failure.at), []).append(failure)
-    failures = with_shared_cache([*map(_merged, merged.values())])
-    return sorted((with_opposite(failure, failures) for failure in failures), key=lambda f: -f.times)
-
-
-def with_shared_cache(failures: list[Failure]) -> list[Failure]:
-    """Return the failures. If a result code shows a shared cache, set `facts.shared_cache` in all of them.
-
-    Python and apsw can make all connections share a cache. Only the result code shows this: the database's
-    name need not contain "cache=shared".
-    """
-    if not any(failure.code == LOCKED_SHAREDCACHE for failure in failures):
-        return failures
-    return [failure._replace(facts=replace(failure.facts, shared_cache=True)) for failure in failures]
-
-
-def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return the failure, with `opposite` set if one of `others` locked two files in reverse order."""
-    pairs = {*combinations(failure.lock_order, 2)}
-    for other in others:
-        if pairs & {*combinations(reversed(other.lock_order), 2)}:
-            facts = replace(failure.facts, other_file=True)
-            return failure._replace(facts=facts, opposite=other.at or "another line")
-    return failure
-
-
-def failure_of(sighting: Sighting) -> Failure:
-    """Return a worker's observation of a failed statement (FAILED_STATEMENT) as a Failure."""
-    traits = sighting.traits
-    waited_ms, longest_ms = (float(traits[key]) for key in ("waited_ms", "longest_ms"))
-    timeout_ms = int(traits["timeout_ms"]) if traits["timeout_ms"].isdecimal() else None
-    facts = facts_of(traits, waited_ms, timeout_ms)
-    at, message = traits["at"], sighting.example
-    code = code_of(int(traits["code"]), message)
-    order = traits.get("lock_order", "")
-    return Failure(
-        code,
-        sighting.what,
-        at,
-        message,
-        facts,
-        sighting.count,
-        waited_ms,
-        longest_ms,
-        int(traits.get("given_up", 0)),
-        int(traits.get("repeated_calls", 0)),
-        timeout_ms,
-        traits.get("held_since", ""),
-        traits.get("reader", ""),
-        traits.get("scan", ""),
-        tuple(order.split(", ")) if order else (),
-        traits.get("earlier_query", ""),
-        traits.get("library", ""),
-    )
-
-
-def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of a statement's failures, with the facts of the worker with the most failures."""
-    largest = max(failures, key=lambda failure: failure.times)
-    longest_ms = max(failure.longest_ms for failure in failures)
-    for failure in failures:
-        if failure.lock_order and not largest.lock_order:
-            largest = largest._replace(facts=failure.facts, lock_order=failure.lock_order)
-        largest = largest._replace(reader=largest.reader or failure.reader, scan=largest.scan or failure.scan)
-    return largest._replace(
-        times=sum(failure.times for failure in failures),
-        longest_ms=longest_ms,
-        given_up=sum(failure.given_up for failure in failures),
-        repeated=sum(failure.repeated for failure in failures),
-    )
-
-
-# Blocks and findings of the report.
 
 
 def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
@@ -350,7 +203,7 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
             f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
         )
     if COMMIT_BEHIND_READER in causes:
-        return "The holder itself waited in COMMIT for a reader: end that cause first."
+        return "Probably the holder itself waited in COMMIT for a reader: cure that first."
     if statement := _slow_rows(group, "write", 0):
         return (
             f"The holder is probably {statement}: RETURNING keeps the write lock until all its rows are "
@@ -457,295 +310,3 @@ def _consequences(group: Group) -> set[str]:
     """Return the names of errors caused by unclosed connections, a moved database or lost locks."""
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
     return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))
-
-
-def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the names of errors that follow from a cause of lost locks; empty if it was not observed.
-
-    `kind` is MOVED (the file was moved, replaced or deleted while open) or CLOSED (code other than SQLite
-    opened and closed a file of the database, which drops the locks of the process).
-    """
-    if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
-        return []
-    codes = MOVED_CODES if kind == MOVED else {*DAMAGE_CODES} - {CANTOPEN}
-    return sorted({name(failure.code) for failure in failures_of(group) if failure.code & 0xFF in codes})
-
-
-def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield findings on lost locks: a process lost its locks on a database that it had open."""
-    kinds: dict[tuple[str, str, str], list[Sighting]] = {}
-    for sighting in sightings(group, LOST_LOCKS):
-        key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
-        kinds.setdefault(key, []).append(sighting)
-    moved_files = {file for kind, file, _ in kinds if kind == MOVED}
-    kinds = {key: found for key, found in kinds.items() if key[0] != DELETED or key[1] not in moved_files}
-    for (kind, file, at), found in list(kinds.items())[:MAX_CAUSES]:
-        if kind in (COPIED, MOVED):
-            count, program = sum(sighting.count for sighting in found), found[0].traits["program"]
-            moved = kind == MOVED
-            yield Finding(
-                sentences.touched_file,
-                file=file,
-                count=count,
-                program=program,
-                moved=moved,
-                at=at or None,
-                errors=errors_after(group, MOVED) if moved else [],
-            )
-            continue
-        facts: dict[str, Any] = {}
-        if kind == DELETED:
-            written = {sighting.traits.get("written") for sighting in found}
-            facts = {
-                "holders": sum(sighting.count for sighting in found if sighting.traits.get("lock")),
-                "signs": any(other != DELETED for other, _, _ in kinds),
-                "written": "yes" in written if written != {None} else None,
-            }
-        if kind == CLOSED:
-            facts = {"errors": errors_after(group, CLOSED)}
-        count = sum(sighting.count for sighting in found)
-        yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None, **facts)
-
-
-def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL of the trials whose WAL grew too much; nothing if none did.
-
-    `is_automatic` is False if the user's connections make no automatic checkpoints.
-    """
-    growths = [
-        (trial.wal, kind, run.case)
-        for run in group.runs
-        for trial in run.trials
-        if trial.wal
-        and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint if is_automatic else 0))
-    ]
-    if not growths:
-        return
-    wal, kind, case = max(growths, key=lambda growth: growth[0].most_frames)
-    yield Finding(
-        sentences.wal_growth,
-        where=group.place(case),
-        kind=kind,
-        wal_bytes=wal.most_frames * wal.page_size,
-        frames=wal.most_frames,
-        checkpointed=wal.most_checkpointed / wal.most_frames,
-        live_frames=wal.frames,
-        end_bytes=wal.end_bytes,
-    )
-
-
-def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open. Without such queries, yield a finding on a grown WAL.
-
-    `is_automatic` is False if the user's connections make no automatic checkpoints.
-    """
-    statements = dict[tuple[str, str], float]()
-    for sighting in sightings(group, OPEN_STATEMENT):
-        kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
-        statements[kind] = max(seconds, statements.get(kind, 0.0))
-    growth = [*wal_growth_findings(group, is_automatic=is_automatic)]
-    large = growth[0].facts["wal_bytes"] if growth else None
-    for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
-        yield Finding(
-            sentences.open_statement,
-            statement=shortened(sql, 60),
-            seconds=seconds,
-            at=at or None,
-            wal_bytes=large,
-        )
-    if not statements:
-        yield from growth
-
-
-def own_hold_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on transactions of the user's own code that held the write lock for long.
-
-    The reason is a slow write, or work outside of SQLite. A transaction with a single long hold is left out:
-    the hold may be an accident of a busy machine.
-    """
-    failures = failures_of(group)
-    waited_for = {failure.held_since for failure in failures}
-    causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
-    shortest_s = MIN_HOLD_S if any(cause and cause.name == HELD_LONGER for cause in causes) else LONG_HOLD_S
-    kinds: dict[tuple[str, str], list[Sighting]] = {}
-    for sighting in sightings(group, LONG_HOLD):
-        kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)
-    for (sql, work), found in list(kinds.items())[:MAX_CAUSES]:
-        longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
-        count = sum(sighting.count for sighting in found)
-        share = max(float(sighting.traits["share"]) for sighting in found)
-        outside = float(longest.traits["outside"])
-        if float(longest.traits["seconds"]) < shortest_s:
-            continue
-        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
-            continue
-        known = {
-            name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
-            for name in ("at", "began_at")
-        }
-        if any(line and f"({line})" in since for line in known.values() for since in waited_for):
-            continue  # Its process waited for itself: the cause of that failure says so.
-        yield Finding(
-            sentences.long_hold,
-            statement=shortened(sql, 60),
-            count=count,
-            seconds=float(longest.traits["seconds"]),
-            outside=outside,
-            at=known["at"],
-            began_at=known["began_at"],
-            work=work,
-        )
-
-
-def unclosed_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line of code that opens connections which are never closed."""
-    most: dict[str, int] = {}
-    for sighting in sightings(group, UNCLOSED):
-        most[sighting.what] = max(most.get(sighting.what, 0), int(sighting.traits["open"]))
-    for at, count in [*most.items()][:MAX_CAUSES]:
-        yield Finding(sentences.unclosed, at=at or None, count=count)
-
-
-def memory_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each database in memory, which other processes cannot see."""
-    kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
-    for name_given, at in [*kinds][:MAX_CAUSES]:
-        yield Finding(
-            sentences.in_memory,
-            name=shortened(name_given, 80),
-            at=at or None,
-            cache="cache=shared" in name_given,
-        )
-
-
-def split_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each line of code that commits a transaction which other code had begun.
-
-    The line calls `executescript`, or ends an inner block `with connection`.
-    """
-    kinds: dict[str, list[Sighting]] = {}
-    for sighting in sightings(group, SPLIT):
-        kinds.setdefault(sighting.what, []).append(sighting)
-    for at, found in list(kinds.items())[:MAX_CAUSES]:
-        lines = [line for sighting in found if (line := sighting.traits["at"])]
-        yield Finding(
-            sentences.split_transaction,
-            at=at,
-            count=sum(sighting.count for sighting in found),
-            began_at=lines[0] if lines else None,
-            way=found[0].traits.get("way", SCRIPT),
-        )
-
-
-def schema_change_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on a schema change outside of a transaction, if statements failed because of it."""
-    messages = [failure.message for failure in failures_of(group) if failure.code == ERROR]
-    broken = [message for message in messages if _MISSING_OBJECT.search(message)]
-    changes = [*sightings(group, SCHEMA_CHANGE)] if broken else []
-    for change in changes[:1]:
-        yield Finding(
-            sentences.schema_change,
-            statement=shortened(change.what, 60),
-            at=change.traits["at"] or None,
-            message=broken[0],
-        )
-
-
-def overlap_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on overlapping transactions of threads that share a connection."""
-    counts: dict[tuple[tuple[str, str], ...], int] = {}
-    for sighting in sightings(group, OVERLAP):
-        kind = tuple(sighting.traits.items())
-        counts[kind] = counts.get(kind, 0) + sighting.count
-    # Prefer an overlap that ended with ROLLBACK, because it lost data, to a more frequent overlap.
-    kinds = [(dict(kind), count) for kind, count in counts.items()]
-    kinds.sort(key=lambda pair: (pair[0]["end"] != "ROLLBACK", -pair[1]))
-    for traits, _ in kinds[:1]:
-        yield Finding(
-            sentences.overlap,
-            count=sum(counts.values()),
-            first=TracedStep(shortened(traits["first"], 60), traits["first_at"]),
-            then=TracedStep(shortened(traits["then"], 60), traits["then_at"]),
-            end=traits["end"] or None,
-            end_at=traits["end_at"] or None,
-        )
-
-
-def user_checks(group: Group) -> Iterator[Check]:
-    """Yield the results of the user's checks in all runs of a group."""
-    return (check for run in group.runs for check in run.verdict.checks if check.name in (UNDER, AFTER))
-
-
-def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on calls that did work twice, or committed a part of it, after a refused write.
-
-    Such calls may be why a check of the user failed. So yield nothing if all checks passed, or if another
-    cause of the failed check is known.
-    """
-    is_wrong = any(check.status == "failed" for check in user_checks(group))
-    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
-    causes = (
-        sighting.topic != SUSPICION or sighting.what in LOST_DATA
-        for topic in others
-        for sighting in sightings(group, topic)
-    )
-    if not is_wrong or any(causes):
-        return
-    kinds: dict[tuple[str, str], list[Sighting]] = {}
-    for sighting in sightings(group, REPEATED):
-        kinds.setdefault((sighting.what, sighting.traits.get("committed", "")), []).append(sighting)
-    for (call, committed), found in list(kinds.items())[:MAX_CAUSES]:
-        yield Finding(
-            sentences.repeated_transaction,
-            call=call,
-            count=sum(sighting.count for sighting in found),
-            most=max(int(sighting.traits["most"]) for sighting in found),
-            at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
-            committed=committed or None,
-        )
-
-
-def no_effect_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on PRAGMAs without effect in a transaction, and on COMMIT or ROLLBACK outside of one."""
-    kinds: dict[tuple[str, str], list[Sighting]] = {}
-    for sighting in sightings(group, NO_EFFECT):
-        kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
-    undone = {
-        seen.traits.get("write") for (sql, _), found in kinds.items() for seen in found if sql == "ROLLBACK"
-    }
-    for (sql, at), found in list(kinds.items())[:MAX_CAUSES]:
-        if sql == "COMMIT" and found[0].traits.get("write") in undone:
-            continue
-        yield Finding(
-            sentences.pragma_without_effect,
-            statement=shortened(sql, 60),
-            at=at or None,
-            count=sum(sighting.count for sighting in found),
-            began=found[0].traits["began"],
-            began_at=found[0].traits["began_at"] or None,
-            write=found[0].traits.get("write"),
-        )
-
-
-def open_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each function that left a transaction open.
-
-    The function ended, or closed the connection, before it committed.
-    """
-    kinds: dict[tuple[str, bool], list[Sighting]] = {}
-    for sighting in sightings(group, LEFT_OPEN):
-        kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)
-    for (call, is_closed), found in list(kinds.items())[:MAX_CAUSES]:
-        codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
-        lines = [line for sighting in found if (line := sighting.traits["at"])]
-        yield Finding(
-            sentences.left_open,
-            call=call,
-            count=sum(sighting.count for sighting in found),
-            began=found[0].traits["began"],
-            at=lines[0] if lines else None,
-            error=name(int(codes[0])) if codes else None,
-            written=any(sighting.traits["state"] == "written" for sighting in found),
-            tasks=any(sighting.traits.get("tasks") for sighting in found),
-            closed=is_closed,
-        )

@@ -33,7 +33,7 @@ from sqlstress.races.suspicions import (
 from sqlstress.races.traced_statements import TracedStatement
 from sqlstress.races.tracing import Tracer
 from sqlstress.races.weak_checks import counters_of, id_reusing_tables, weak_checks
-from sqlstress.recording.after_calls import CONNECT
+from sqlstress.recording import CONNECT
 from sqlstress.report.results import Sighting
 from sqlstress.system.processes import ChildCaller
 from sqlstress.target import target_name

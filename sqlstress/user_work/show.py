@@ -48,7 +48,8 @@ from sqlstress.sqlite_codes import BUSY_SNAPSHOT, name
 from sqlstress.statistics.units import NS_PER_S, plural
 from sqlstress.target import reported
 from sqlstress.user_work import AFTER, NOT_REHEARSED, SUSPICION
-from sqlstress.user_work.failures_view import explained_errors, refused_upgrades, user_checks
+from sqlstress.user_work.failure_records import user_checks
+from sqlstress.user_work.failures_view import explained_errors, refused_upgrades
 from sqlstress.user_work.lock_holders_view import merged_holders
 from sqlstress.user_work.options import Data
 

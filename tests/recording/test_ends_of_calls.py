@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 
 from sqlstress.recording import CALL_COST, LEFT_OPEN, NOT_COMMITTED, OPEN_STATEMENT, REPEATED, history
 from sqlstress.recording.after_calls import LONG_OPEN_S
@@ -47,6 +48,17 @@ def begin(connection: sqlite3.Connection) -> None:
 def close(connection: sqlite3.Connection) -> None:
     begin(connection)
     connection.close()
+
+
+def test_each_rollback_by_a_pool_is_found(file: Path, recorder: FailedStatements) -> None:
+    """The connection stays open, and no transaction is open at the end of a call."""
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+    for _ in range(20):
+        with call(recorder), engine.connect() as connection:
+            connection.exec_driver_sql(INSERT)
+    engine.dispose()
+    # The first observation has no line, the others have it.
+    assert sum(count for _, count in counts(recorder, LEFT_OPEN)) == 20
 
 
 @pytest.mark.parametrize("leave", [begin, close])

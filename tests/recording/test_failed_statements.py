@@ -39,7 +39,7 @@ from sqlstress.recording.failures import MAX_HISTORY, statement_kind, transactio
 from sqlstress.report.results import Sighting
 from sqlstress.show.text import BRIEF
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT
-from sqlstress.user_work.failures_view import Failure, failure_of, with_opposite
+from sqlstress.user_work.failure_records import Failure, failure_of, with_opposite
 from tests.own_app import HEAD, OPERATIONS, findings_of, line_of, measured
 from tests.recording.failing_programs import INSERT, TIMEOUT_S, open_file
 from tests.rows import thorough

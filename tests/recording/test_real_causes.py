@@ -13,7 +13,7 @@ from sqlstress.recording.failed_statements import FailedStatements
 from sqlstress.recording.failure_facts import code_of, explain, facts_of
 from sqlstress.report.results import Sighting
 from sqlstress.sqlite_codes import LOCKED_SHAREDCACHE
-from sqlstress.user_work.failures_view import failure_of, with_shared_cache
+from sqlstress.user_work.failure_records import failure_of, with_shared_cache
 from tests.recording.failing_programs import NOT_PRODUCED, PROGRAMS, REPETITIONS
 
 POSIX = {"recovery", "moved-database", "disk-error"}

@@ -16,7 +16,8 @@ from sqlstress.report import Run
 from sqlstress.show.blocks import Column, ms_cell
 from sqlstress.show.case_table import FAILED_SHARE, PROCESSES, Row, setting_columns
 from sqlstress.statistics.units import digits
-from sqlstress.user_work.failures_view import failure_findings, lock_losses, open_findings
+from sqlstress.user_work.call_findings import lock_losses, open_findings
+from sqlstress.user_work.failures_view import failure_findings
 
 ALONE_BEFORE = (
     "In situations with a file, connect has run once alone before, so these test no upgrade of the file that "

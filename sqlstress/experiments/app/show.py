@@ -53,22 +53,24 @@ from sqlstress.show.blocks import Block, Column, Paragraph, shortened
 from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
-from sqlstress.user_work.failures_view import (
-    explained_errors,
-    failure_blocks,
-    failure_findings,
+from sqlstress.user_work.call_findings import (
     lock_losses,
     memory_findings,
     no_effect_findings,
     open_findings,
     overlap_findings,
     own_hold_findings,
-    refused_upgrades,
     repeat_findings,
     schema_change_findings,
     split_findings,
     unclosed_findings,
     wal_findings,
+)
+from sqlstress.user_work.failures_view import (
+    explained_errors,
+    failure_blocks,
+    failure_findings,
+    refused_upgrades,
 )
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (

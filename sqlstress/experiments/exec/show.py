@@ -42,7 +42,7 @@ from sqlstress.show import case_table
 from sqlstress.show.at_a_rate import rate_findings
 from sqlstress.show.blocks import PERCENTILES, Block, Column, Paragraph, Value
 from sqlstress.sqlite_codes import SIGBUS
-from sqlstress.user_work.failures_view import lock_losses, wal_growth_findings
+from sqlstress.user_work.call_findings import lock_losses, wal_growth_findings
 from sqlstress.user_work.lock_holders_view import lock_findings, lock_holder_blocks
 from sqlstress.user_work.show import (
     CHECKED,

@@ -36,7 +36,8 @@ from sqlstress.report import Report
 from sqlstress.show.blocks import Block, Bullets, Lines, VerdictLine
 from sqlstress.show.shown import ResultShown, Tile, verdict_tile
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
-from sqlstress.user_work.failures_view import failure_findings, lock_losses
+from sqlstress.user_work.call_findings import lock_losses
+from sqlstress.user_work.failures_view import failure_findings
 
 _TORN, _DAMAGED = "returned an inconsistent snapshot", "damaged the database file"
 _FAULTS = {

@@ -29,7 +29,9 @@ from sqlstress.statistics.histogram import bin_of
 from sqlstress.statistics.series import Series
 from sqlstress.statistics.units import NS_PER_S, finite, format_duration
 from sqlstress.target import takes
-from sqlstress.user_work.failures_view import failure_findings, failures_of, wal_growth_findings
+from sqlstress.user_work.call_findings import wal_growth_findings
+from sqlstress.user_work.failure_records import failures_of
+from sqlstress.user_work.failures_view import failure_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
 """Minimum length of a window, in seconds, to report waits that lasted for the whole window."""

@@ -12,7 +12,8 @@ from sqlstress.report import Run
 from sqlstress.report.case import Case
 from sqlstress.show.blocks import Block, Value
 from sqlstress.statistics.units import digits
-from sqlstress.user_work.failures_view import failure_blocks, failure_findings, wal_growth_findings
+from sqlstress.user_work.call_findings import wal_growth_findings
+from sqlstress.user_work.failures_view import failure_blocks, failure_findings
 from sqlstress.user_work.show import UserPresenter, suspicion_findings
 
 

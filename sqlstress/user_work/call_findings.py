@@ -1,0 +1,338 @@
+"""Findings on the calls, connections and locks of the user's code that need no failed statement.
+
+A call is one call of a function of the user's Python file. A sighting is an observation in the report. A
+group has the runs that share a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sqlstress.analysis import sentences
+from sqlstress.analysis.causes import diagnose
+from sqlstress.analysis.finding import Finding
+from sqlstress.analysis.group import Group, sightings
+from sqlstress.analysis.sentences import TracedStep
+from sqlstress.analysis.wal_growth import growth_in_trial
+from sqlstress.races.suspicions import LOST_DATA
+from sqlstress.recording import (
+    AFTER_COMMIT,
+    CLOSED,
+    COPIED,
+    DELETED,
+    IN_MEMORY,
+    LEFT_OPEN,
+    LONG_HOLD,
+    LONG_HOLD_S,
+    LOST_LOCKS,
+    MIN_HOLD_S,
+    MOVED,
+    NO_EFFECT,
+    OPEN_STATEMENT,
+    OVERLAP,
+    REPEATED,
+    SCHEMA_CHANGE,
+    SCRIPT,
+    SPLIT,
+    UNCLOSED,
+)
+from sqlstress.report.results import Sighting
+from sqlstress.show.blocks import shortened
+from sqlstress.sqlite_codes import (
+    ERROR,
+    name,
+)
+from sqlstress.user_work import SUSPICION
+from sqlstress.user_work.failure_records import (
+    HELD_LONGER,
+    MAX_CAUSES,
+    errors_after,
+    failures_of,
+    user_checks,
+)
+
+_MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|duplicate column")
+MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
+"""Minimums for a finding on a transaction that holds the write lock for long.
+
+MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: their share of the process's time. MIN_OUTSIDE: share of the
+longest hold that the process spent outside of SQLite; not needed if the slow work is known.
+"""
+
+
+def lock_losses(group: Group) -> Iterator[Finding]:
+    """Yield findings on lost locks: a process lost its locks on a database that it had open."""
+    kinds: dict[tuple[str, str, str], list[Sighting]] = {}
+    for sighting in sightings(group, LOST_LOCKS):
+        key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
+        kinds.setdefault(key, []).append(sighting)
+    moved_files = {file for kind, file, _ in kinds if kind == MOVED}
+    kinds = {key: found for key, found in kinds.items() if key[0] != DELETED or key[1] not in moved_files}
+    for (kind, file, at), found in list(kinds.items())[:MAX_CAUSES]:
+        if kind in (COPIED, MOVED):
+            count, program = sum(sighting.count for sighting in found), found[0].traits["program"]
+            moved = kind == MOVED
+            yield Finding(
+                sentences.touched_file,
+                file=file,
+                count=count,
+                program=program,
+                moved=moved,
+                at=at or None,
+                errors=errors_after(group, MOVED) if moved else [],
+            )
+            continue
+        facts: dict[str, Any] = {}
+        if kind == DELETED:
+            written = {sighting.traits.get("written") for sighting in found}
+            facts = {
+                "holders": sum(sighting.count for sighting in found if sighting.traits.get("lock")),
+                "signs": any(other != DELETED for other, _, _ in kinds),
+                "written": "yes" in written if written != {None} else None,
+            }
+        if kind == CLOSED:
+            facts = {"errors": errors_after(group, CLOSED)}
+        count = sum(sighting.count for sighting in found)
+        yield Finding(sentences.lost_locks, kind=kind, file=file, count=count, at=at or None, **facts)
+
+
+def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
+    """Yield a finding on the largest WAL of the trials whose WAL grew too much; nothing if none did.
+
+    `is_automatic` is False if the user's connections make no automatic checkpoints.
+    """
+    growths = [
+        (trial.wal, kind, run.case)
+        for run in group.runs
+        for trial in run.trials
+        if trial.wal
+        and (kind := growth_in_trial(trial.wal, run.case.settings.wal_autocheckpoint if is_automatic else 0))
+    ]
+    if not growths:
+        return
+    wal, kind, case = max(growths, key=lambda growth: growth[0].most_frames)
+    yield Finding(
+        sentences.wal_growth,
+        where=group.place(case),
+        kind=kind,
+        wal_bytes=wal.most_frames * wal.page_size,
+        frames=wal.most_frames,
+        checkpointed=wal.most_checkpointed / wal.most_frames,
+        live_frames=wal.frames,
+        end_bytes=wal.end_bytes,
+    )
+
+
+def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
+    """Yield findings on queries that stayed open. Without such queries, yield a finding on a grown WAL.
+
+    `is_automatic` is False if the user's connections make no automatic checkpoints.
+    """
+    statements = dict[tuple[str, str], float]()
+    for sighting in sightings(group, OPEN_STATEMENT):
+        kind, seconds = (sighting.what, sighting.traits["at"]), float(sighting.traits["seconds"])
+        statements[kind] = max(seconds, statements.get(kind, 0.0))
+    growth = [*wal_growth_findings(group, is_automatic=is_automatic)]
+    large = growth[0].facts["wal_bytes"] if growth else None
+    for (sql, at), seconds in list(statements.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.open_statement,
+            statement=shortened(sql, 60),
+            seconds=seconds,
+            at=at or None,
+            wal_bytes=large,
+        )
+    if not statements:
+        yield from growth
+
+
+def own_hold_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on transactions of the user's own code that held the write lock for long.
+
+    The reason is a slow write, or work outside of SQLite. A transaction with a single long hold is left out:
+    the hold may be an accident of a busy machine.
+    """
+    failures = failures_of(group)
+    waited_for = {failure.held_since for failure in failures}
+    causes = (diagnose(failure.code, failure.facts).cause for failure in failures)
+    shortest_s = MIN_HOLD_S if any(cause and cause.name == HELD_LONGER for cause in causes) else LONG_HOLD_S
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
+    for sighting in sightings(group, LONG_HOLD):
+        kinds.setdefault((sighting.what, sighting.traits.get("work", "")), []).append(sighting)
+    for (sql, work), found in list(kinds.items())[:MAX_CAUSES]:
+        longest = max(found, key=lambda sighting: float(sighting.traits["seconds"]))
+        count = sum(sighting.count for sighting in found)
+        share = max(float(sighting.traits["share"]) for sighting in found)
+        outside = float(longest.traits["outside"])
+        if float(longest.traits["seconds"]) < shortest_s:
+            continue
+        if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
+            continue
+        known = {
+            name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
+            for name in ("at", "began_at")
+        }
+        if any(line and f"({line})" in since for line in known.values() for since in waited_for):
+            continue  # Its process waited for itself: the cause of that failure says so.
+        yield Finding(
+            sentences.long_hold,
+            statement=shortened(sql, 60),
+            count=count,
+            seconds=float(longest.traits["seconds"]),
+            outside=outside,
+            at=known["at"],
+            began_at=known["began_at"],
+            work=work,
+        )
+
+
+def unclosed_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line of code that opens connections which are never closed."""
+    most: dict[str, int] = {}
+    for sighting in sightings(group, UNCLOSED):
+        most[sighting.what] = max(most.get(sighting.what, 0), int(sighting.traits["open"]))
+    for at, count in [*most.items()][:MAX_CAUSES]:
+        yield Finding(sentences.unclosed, at=at or None, count=count)
+
+
+def memory_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each database in memory, which other processes cannot see."""
+    kinds = dict.fromkeys((sighting.what, sighting.traits["at"]) for sighting in sightings(group, IN_MEMORY))
+    for name_given, at in [*kinds][:MAX_CAUSES]:
+        yield Finding(
+            sentences.in_memory,
+            name=shortened(name_given, 80),
+            at=at or None,
+            cache="cache=shared" in name_given,
+        )
+
+
+def split_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line of code that commits a transaction which other code had begun.
+
+    The line calls `executescript`, or ends an inner block `with connection`.
+    """
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, SPLIT):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for at, found in list(kinds.items())[:MAX_CAUSES]:
+        lines = [line for sighting in found if (line := sighting.traits["at"])]
+        yield Finding(
+            sentences.split_transaction,
+            at=at,
+            count=sum(sighting.count for sighting in found),
+            began_at=lines[0] if lines else None,
+            way=found[0].traits.get("way", SCRIPT),
+        )
+
+
+def schema_change_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on a schema change outside of a transaction, if statements failed because of it."""
+    messages = [failure.message for failure in failures_of(group) if failure.code == ERROR]
+    broken = [message for message in messages if _MISSING_OBJECT.search(message)]
+    changes = [*sightings(group, SCHEMA_CHANGE)] if broken else []
+    for change in changes[:1]:
+        yield Finding(
+            sentences.schema_change,
+            statement=shortened(change.what, 60),
+            at=change.traits["at"] or None,
+            message=broken[0],
+        )
+
+
+def overlap_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding on overlapping transactions of threads that share a connection."""
+    counts: dict[tuple[tuple[str, str], ...], int] = {}
+    for sighting in sightings(group, OVERLAP):
+        kind = tuple(sighting.traits.items())
+        counts[kind] = counts.get(kind, 0) + sighting.count
+    # Prefer an overlap that ended with ROLLBACK, because it lost data, to a more frequent overlap.
+    kinds = [(dict(kind), count) for kind, count in counts.items()]
+    kinds.sort(key=lambda pair: (pair[0]["end"] != "ROLLBACK", -pair[1]))
+    for traits, _ in kinds[:1]:
+        yield Finding(
+            sentences.overlap,
+            count=sum(counts.values()),
+            first=TracedStep(shortened(traits["first"], 60), traits["first_at"]),
+            then=TracedStep(shortened(traits["then"], 60), traits["then_at"]),
+            end=traits["end"] or None,
+            end_at=traits["end_at"] or None,
+        )
+
+
+def repeat_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on calls that did work twice, or committed a part of it, after a refused write.
+
+    Such calls may be why a check of the user failed. So yield nothing if all checks passed, or if another
+    cause of the failed check is known.
+    """
+    is_wrong = any(check.status == "failed" for check in user_checks(group))
+    others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)
+    causes = (
+        sighting.topic != SUSPICION or sighting.what in LOST_DATA
+        for topic in others
+        for sighting in sightings(group, topic)
+    )
+    if not is_wrong or any(causes):
+        return
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
+    for sighting in sightings(group, REPEATED):
+        kinds.setdefault((sighting.what, sighting.traits.get("committed", "")), []).append(sighting)
+    for (call, committed), found in list(kinds.items())[:MAX_CAUSES]:
+        yield Finding(
+            sentences.repeated_transaction,
+            call=call,
+            count=sum(sighting.count for sighting in found),
+            most=max(int(sighting.traits["most"]) for sighting in found),
+            at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
+            committed=committed if committed and committed != AFTER_COMMIT else None,
+            after_commit=committed == AFTER_COMMIT,
+        )
+
+
+def no_effect_findings(group: Group) -> Iterator[Finding]:
+    """Yield findings on PRAGMAs without effect in a transaction, and on COMMIT or ROLLBACK outside of one."""
+    kinds: dict[tuple[str, str], list[Sighting]] = {}
+    for sighting in sightings(group, NO_EFFECT):
+        kinds.setdefault((sighting.what, sighting.traits["at"]), []).append(sighting)
+    undone = {
+        seen.traits.get("write") for (sql, _), found in kinds.items() for seen in found if sql == "ROLLBACK"
+    }
+    for (sql, at), found in list(kinds.items())[:MAX_CAUSES]:
+        if sql == "COMMIT" and found[0].traits.get("write") in undone:
+            continue
+        yield Finding(
+            sentences.pragma_without_effect,
+            statement=shortened(sql, 60),
+            at=at or None,
+            count=sum(sighting.count for sighting in found),
+            began=found[0].traits["began"],
+            began_at=found[0].traits["began_at"] or None,
+            write=found[0].traits.get("write"),
+        )
+
+
+def open_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each function that left a transaction open.
+
+    The function ended, or closed the connection, before it committed.
+    """
+    kinds: dict[tuple[str, bool], list[Sighting]] = {}
+    for sighting in sightings(group, LEFT_OPEN):
+        kinds.setdefault((sighting.what, bool(sighting.traits.get("closed"))), []).append(sighting)
+    for (call, is_closed), found in list(kinds.items())[:MAX_CAUSES]:
+        codes = [code for sighting in found if (code := sighting.traits["failed_commit"])]
+        lines = [line for sighting in found if (line := sighting.traits["at"])]
+        yield Finding(
+            sentences.left_open,
+            call=call,
+            count=sum(sighting.count for sighting in found),
+            began=found[0].traits["began"],
+            at=lines[0] if lines else None,
+            error=name(int(codes[0])) if codes else None,
+            written=any(sighting.traits["state"] == "written" for sighting in found),
+            tasks=any(sighting.traits.get("tasks") for sighting in found),
+            closed=is_closed,
+        )
