@@ -76,7 +76,7 @@ RULES: tuple[Rule, ...] = (
         Facts(statement="journal_mode"),
         "Switching the journal mode needs the file alone, and other connections were using it.",
         "Switch once, in setup, before other connections open the file: it keeps the mode. Set the busy"
-        " timeout before the switch. A running program cannot leave WAL mode: no timeout helps.",
+        " timeout before the switch. WAL mode cannot be left while others have the file open.",
     ),
     Rule(
         "checkpoint-race",
