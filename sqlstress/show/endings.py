@@ -112,7 +112,7 @@ def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]
     """Yield only the most severe problem of an A/B test, because other problems follow from it."""
     failed = next((run for run in report.runs if run.error), None)
     if report.interrupted:
-        yield _stopped(f"{_trials(report)} slices", saved)
+        yield _stopped(plural(_trials(report), "slice"), saved)
     elif test.verdict == FAIL or too_many_failed(report):
         yield Ending(BAD, f"Error: {conclusion(report, test).text}")
     elif failed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -64,7 +65,8 @@ def test_comparison_works_with_unusual_names(tmp_path: Path) -> None:
     with Held(place, "measuring", *arguments, count=3) as command:
         code, output, errors = stopped(command)
     assert (code, output) == (130, "")
-    assert errors.startswith("Stopped after 2 slices; what was measured is in -o xxx")
+    # A slice is measured again if one of its workers came late.
+    assert re.match("Stopped after (1 slice|2 slices); what was measured is in -o xxx", errors)
     assert left(place) == sorted(names)
     assert [path.name for path in tmp_path.iterdir()] == [ODD[0]]
 

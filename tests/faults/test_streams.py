@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sqlstress.engine.folder import PREFIX
+from sqlstress.statistics.units import plural
 from tests.brief import PROGRAM
 from tests.engine.processes import environment, saved_report, sqlstress
 from tests.faults.commands import EXPERIMENTS, REPORT, SHORT, Held, left, posix, stopped
@@ -61,7 +62,10 @@ def test_comparison_with_closed_output_can_be_stopped(tmp_path: Path) -> None:
         code, _, errors = stopped(command)
     slices = sum(len(run.trials) for run in saved_report(tmp_path).runs)
     assert slices in (1, 2)  # A slice is measured again if one of its workers came late.
-    assert (code, errors) == (130, f"Stopped after {slices} slices; what was measured is in report.json.\n")
+    assert (code, errors) == (
+        130,
+        f"Stopped after {plural(slices, 'slice')}; what was measured is in report.json.\n",
+    )
     assert left(tmp_path) == ["report.json"]
 
 
