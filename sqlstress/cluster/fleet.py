@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any
 
 import distributed
 from distributed.comm import connect
@@ -42,10 +42,7 @@ STOP_S = GRACE_S + 3 * POLL_S
 
 
 def security_of(address: str) -> distributed.Security:
-    """Return Dask's security settings for a scheduler's address.
-
-    Raises UsageError if the address is malformed, or if the connection would be unprotected.
-    """
+    """Return Dask's security settings. Raises UsageError for a malformed or unprotected address."""
     if not _ADDRESS.fullmatch(address):
         raise UsageError(
             f"--scheduler {address!r:.100}: write tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine. "
@@ -58,8 +55,7 @@ def security_of(address: str) -> distributed.Security:
 def connected(address: str) -> Iterator[distributed.Client]:
     """Yield a connected client of Dask.
 
-    Raises UsageError for a malformed address or a connection without TLS, and EnvironmentFailure if the
-    scheduler does not answer.
+    Raises the error of `security_of`, and EnvironmentFailure if the scheduler does not answer.
     """
     security = security_of(address)
     logging.disable()  # Dask prints many lines for an error that we report in one line.
@@ -89,10 +85,7 @@ async def _probe(address: str, security: distributed.Security) -> None:
 
 
 def order_of(plan: Path, directory: str) -> dict[str, str]:
-    """Return the instructions for each host: the plan's text with a seed, and a folder.
-
-    Raises UsageError for an invalid plan.
-    """
+    """Return each host's instructions: the plan's text with a seed, and a folder. Raises UsageError."""
     cases = from_toml(plan)
     text = read_text(plan, MAX_BYTES)
     if "seed" not in tomllib.loads(text):
@@ -100,18 +93,8 @@ def order_of(plan: Path, directory: str) -> dict[str, str]:
     return {"plan": text, "directory": directory}
 
 
-class FleetHost(NamedTuple):
-    """A host that measures, and the Dask future (placeholder) of its result."""
-
-    name: str
-    future: Any
-
-
 class Fleet:
-    """One run of a plan on the hosts of a Dask cluster.
-
-    Reports are saved in `folder`; `report` prints a line.
-    """
+    """One run of a plan on the hosts of a Dask cluster. Reports go to `folder`, and lines to `report`."""
 
     def __init__(self, client: Any, folder: Path, report: Callable[[str], None]) -> None:
         self.client, self.folder, self.report = client, folder, report
@@ -119,17 +102,16 @@ class Fleet:
         self.codes: list[int] = []
         """Exit codes of the hosts; FAILURE for a host without a result."""
         self.saved = 0
-        self.pending: dict[str, FleetHost] = {}
-        """Hosts that are still measuring, by the address of their Dask worker."""
+        self.pending: dict[str, tuple[str, Any]] = {}
+        """Name of each host that is still measuring, and Dask's future of its result, by worker address."""
         self._heartbeat = distributed.Variable(self.name, client=client)
         self._order = distributed.Variable(f"{self.name}-order", client=client)
 
     def start(self, workers: dict[str, Any], order: dict[str, str]) -> None:
         """Start a measurement on each machine.
 
-        `workers` has the result of `job.identity`, or its exception, by address of the Dask worker. `order`
-        has the instructions. Tasks read the order from the scheduler, not from an argument: Dask logs
-        arguments, and a plan may contain a password.
+        `workers` has the result of `job.identity`, or its exception, by address of the Dask worker. Tasks
+        read `order` from the scheduler: Dask logs arguments, and a plan may contain a password.
         """
         self._order.set(json.dumps(order), timeout=ANSWER_S)
         call = call_of_job(f"measure({self.name!r})")
@@ -144,7 +126,7 @@ class Fleet:
                 continue
             name = names[machine] = file_name(host, names.values())
             future = self.client.submit(eval, call, key=f"{self.name}-{name}", workers=[address], retries=0)
-            self.pending[address] = FleetHost(name, future)
+            self.pending[address] = name, future
 
     def wait(self, check: Callable[[], None]) -> None:
         """Save the reports until every host has ended. `check` may raise Interrupted."""
@@ -152,24 +134,27 @@ class Fleet:
             check()
             self._heartbeat.set(time.time_ns(), timeout=ANSWER_S)
             present = self.client.nthreads(callback_timeout=ANSWER_S)
-            for address, host in list(self.pending.items()):
-                if host.future.done():
-                    self._save(self.pending.pop(address))
+            for address, (name, future) in list(self.pending.items()):
+                if future.done():
+                    self._save(name, future)
                 elif address not in present:
-                    self.lose(self.pending.pop(address).name, "it disappeared while it was measuring")
+                    self.lose(name, "it disappeared while it was measuring")
+                else:
+                    continue
+                del self.pending[address]
             time.sleep(TICK_S)
 
-    def _save(self, host: FleetHost) -> None:
-        file = self.folder / f"{host.name}.json"
+    def _save(self, name: str, future: Any) -> None:
+        file = self.folder / f"{name}.json"
         try:
-            code, complaint, report = host.future.result(timeout=ANSWER_S)
+            code, complaint, report = future.result(timeout=ANSWER_S)
             write_atomically(file, report.decode("utf-8"))
         except Exception as error:  # The host's code, the connection or the local disk can raise any error.
-            self.lose(host.name, shortened(plainly(error), 200))
+            self.lose(name, shortened(plainly(error), 200))
             return
         self.saved += 1
         self.codes.append(code if code in (FINE, BAD, UNSURE) else FAILURE)
-        self.report(f"{host.name}: saved in {file}" + (f"; exit code {code}: {complaint}" if code else ""))
+        self.report(f"{name}: saved in {file}" + (f"; exit code {code}: {complaint}" if code else ""))
 
     def lose(self, name: str, reason: str) -> None:
         """Print the `reason` why a host sends no result, and count the host as failed."""
@@ -182,11 +167,10 @@ class Fleet:
 
     def stop(self) -> list[str]:
         """Stop all hosts; return the names of the hosts that did not answer."""
-        hosts = self.pending.values()
         with suppress(Exception, KeyboardInterrupt):
             self._heartbeat.set(STOP, timeout=ANSWER_S)
-            distributed.wait([host.future for host in hosts], timeout=STOP_S)
-        return [host.name for host in hosts if not host.future.done()]
+            distributed.wait([future for _, future in self.pending.values()], timeout=STOP_S)
+        return [name for name, future in self.pending.values() if not future.done()]
 
     def close(self) -> None:
         """Remove the hosts' instructions and the heartbeat (defined in `job`) from the scheduler."""
@@ -198,7 +182,7 @@ class Fleet:
 def measure_fleet(
     client: Any, order: dict[str, str], folder: Path, report: Callable[[str], None]
 ) -> tuple[int, int]:
-    """Measure a plan on every host; return the exit code and the number of saved reports.
+    """Measure a plan on every host; return the worst exit code and the number of saved reports.
 
     Raises EnvironmentFailure if no host sent a report, and Interrupted if the fleet was stopped.
     """
@@ -218,8 +202,8 @@ def measure_fleet(
             left = f"{silent} did not answer and stops within {SILENT_S:.0f} s" if silent else "nothing runs"
             raise Interrupted(f"{stop}; {plural(fleet.saved, 'report')} saved; {left}.") from stop
         except Exception as error:  # Without a scheduler, Dask raises errors of many kinds.
-            for host in fleet.pending.values():
-                fleet.lose(host.name, f"the scheduler no longer responds ({shortened(plainly(error), 120)})")
+            for name, _ in fleet.pending.values():
+                fleet.lose(name, f"the scheduler no longer responds ({shortened(plainly(error), 120)})")
         finally:
             fleet.close()
     if not fleet.saved:

@@ -83,10 +83,7 @@ def take_turn(turn: socket.socket, port: int) -> bool:
 
 
 def _stop_at_end(ended: threading.Event, measuring: threading.Event) -> None:
-    """Stop this process at the end of standard input: first as Ctrl-C does, later by force.
-
-    `ended` is set at the end of standard input, and the stop waits for `measuring`.
-    """
+    """Stop this process at the end of standard input, as Ctrl-C does; if it does not end, by force."""
     with suppress(OSError):
         while os.read(0, 1):
             pass

@@ -58,7 +58,7 @@ WHERE application_name = %s AND pid <> pg_backend_pid()"""
 
 
 def end_sessions(connection: Connection, schema: str, pulse: Pulse) -> None:
-    """End all sessions of workers in a schema: a killed worker's statement may run for hours.
+    """End all sessions in a schema, where a killed worker's statement may run for hours.
 
     Raises EnvironmentFailure if a session remains after QUIET_S seconds.
     """
@@ -111,8 +111,7 @@ class Owner:
             self._connection.execute(f"SELECT pg_advisory_lock{_KEY}".encode(), (self.schema,))
         except psycopg.errors.LockNotAvailable as error:
             self._close()
-            text = f"another sqlstress uses the schema {self.schema}. Wait until it ends."
-            raise EnvironmentFailure(text) from error
+            raise EnvironmentFailure(f"another sqlstress uses {self.schema}. Wait until it ends.") from error
         return self._connection
 
     def _close(self) -> None:

@@ -112,9 +112,8 @@ class PostgresPlace(interface.Place):
                 yield name, value, effective[name]
 
     def redefined(self, created: Sequence[Row], pulse: Pulse) -> Check:
-        return interface.check_schemas(
-            CheckCounter("schema"), created, {"the schema": self.schema(pulse)}.items()
-        )
+        schemas = {"the schema": self.schema(pulse)}
+        return interface.check_schemas(CheckCounter("schema"), created, schemas.items())
 
     def discard(self) -> None:
         self.owner.drop()
@@ -451,8 +450,7 @@ def resolve_dsn(dsn: str) -> dict[str, str]:
 def directions(parts: Mapping[str, str], schema: str, isolation: str = AS_SET) -> ConnectionInfo:
     """Return the URL and environment variables for a user's program to connect to the schema.
 
-    `parts` has the values of libpq's keywords. The URL has no password, because commands and messages show
-    it.
+    `parts` has the values of libpq's keywords. The URL has no password, because messages show the URL.
     """
     options = f"{parts.get('options', '')} -c search_path={schema},pg_catalog".lstrip()
     if isolation != AS_SET:

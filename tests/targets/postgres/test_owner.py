@@ -71,16 +71,16 @@ def test_foreign_schema_is_left_alone_despite_name_or_comment(server: str, other
 def test_schema_in_use_is_neither_dropped_nor_taken(
     server: str, other_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
     owner = Owner(server, "sqlstress_one")
     owner.make()
     drop_abandoned(server)
     other = Owner(server, "sqlstress_one")
-    for take in (other.make, other.drop):
-        with pytest.raises(
-            (EnvironmentFailure, ConnectionError), match="another sqlstress uses the schema sqlstress_one"
-        ):
-            take()
+    with monkeypatch.context() as patch:
+        # Only for these two: a server frees the locks of a closed connection a moment later.
+        patch.setattr("sqlstress.targets.postgres.own_schema.LOCKED_S", 0.1)
+        for take in (other.make, other.drop):
+            with pytest.raises((EnvironmentFailure, ConnectionError), match="another sqlstress uses"):
+                take()
     assert schemas(server) == ["sqlstress_one"]
     owner.drop()
 
