@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the fact `unclear` is true, or the field `unclear` of a named tuple in the facts."""
+    """Return whether noise hides the answer: a fact, or the field of a fact, called `unclear` is true."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 
