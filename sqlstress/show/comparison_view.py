@@ -76,7 +76,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of all reports with a text, by text. The reports are pairs (letter, text)."""
+    """Return the letters of the reports that share a text, by text, from pairs (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -109,7 +109,6 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
 
 
 def _environments_table(comparison: Comparison) -> Table:
-    """Return a table of the reports' environments: system, cores, cost of a sync, speed of SQLite."""
     columns = (
         Column("", align="left"),
         Column("report", align="left"),
@@ -127,7 +126,6 @@ def _environments_table(comparison: Comparison) -> Table:
 
 
 def _environment_cells(report: Report) -> Iterator[str | None]:
-    """Yield a report's cells in the table of environments; None for an unknown value."""
     host, sync = report.environment.host, report.environment.sync
     yield shortened(SYSTEMS.get(host.system, host.system), 12)
     yield None if host.cores is None else whole_cell(host.cores)
@@ -198,7 +196,6 @@ def tables(compared: ComparedTable) -> Iterator[Table]:
 
 
 def _presenter(compared: ComparedTable) -> Presenter:
-    """Return the object that shows the results of the compared experiment."""
     return presenter_of(compared.table.parts[0].case)
 
 
@@ -225,9 +222,9 @@ def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator
 
 
 def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures, for the reports with these indices.
+    """Yield the columns that a table must not separate: those of a group of figures, for these reports.
 
-    If a group is wider than WIDTH, yield the columns of each of its figures.
+    If the columns of a group are wider than WIDTH together, yield the columns of each figure separately.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _compared_figures(compared):
@@ -238,7 +235,6 @@ def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[
 
 
 def _width(table: Table) -> int:
-    """Return the width of a table on a terminal, in characters, with the gaps between columns."""
     cells = zip(*table.rows, strict=True)
     widths = (
         max(map(len, (*column.heading, *column_cells)))
@@ -248,7 +244,6 @@ def _width(table: Table) -> int:
 
 
 def _legend(compared: ComparedTable) -> str:
-    """Return a sentence that explains the columns of all tables of figures."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, indices = range(len(table.keys)), range(len(table.parts))
@@ -258,7 +253,6 @@ def _legend(compared: ComparedTable) -> str:
 
 
 def _labels(compared: ComparedTable) -> tuple[Column[int], ...]:
-    """Return the columns that identify the case of a row."""
     table = compared.table
     if table.sweeps:
         columns = case_columns(table.case)

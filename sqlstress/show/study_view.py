@@ -96,8 +96,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     findings: list[Finding] = []
     for group in groups:
         findings += (*wrong_data_findings(group), *failures(group))
-        # Operations that fail at once take no time, so they affect no figure. A finding reports them, unless
-        # the verdict reports that too many failed.
+        # Operations that fail at once take no time, so no figure shows them. A finding reports their share,
+        # unless the verdict already reports that too many failed.
         run = max(group.runs, key=Run.failed_share)
         if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).failure_reason(run)
@@ -185,7 +185,7 @@ def _estimate_cells(look: Look) -> tuple[str, ...]:
 
 
 ESTIMATE_OFFSET = 0.4
-"""Distance of an estimate's mark from that of its last pair on the axis of pairs, to show both."""
+"""Distance to the right of an estimate's mark from the mark of its last pair, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
@@ -340,7 +340,6 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
-    """Return a bound of a ratio as a change, such as "+5%"; a dash if unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
@@ -351,7 +350,8 @@ _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    # Windows are longer at low rates. All runs get one length here, so that they share a table.
+    # Windows are longer at low rates. Here, all runs get the length of the shortest window, because only runs
+    # with equal options share a table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run

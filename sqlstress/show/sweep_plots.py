@@ -52,7 +52,6 @@ def plots(group: Group) -> Iterator[Plot]:
 
 
 def _processes_vary(group: Group) -> bool:
-    """Return whether the cases of a group differ in the number of processes."""
     return len({run.case.concurrency for run in group.runs}) > 1
 
 
@@ -69,7 +68,7 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Top of the TPS axis, as a multiple of the highest measured TPS. Lines of ideal growth are cut there."""
+"""Maximum of the TPS axis, as a multiple of the highest measured TPS. Steep lines of ideal growth are cut."""
 BIN_S = 0.1
 """Length of the intervals in which workers count their transactions, in seconds."""
 MIN_BINS = 6
@@ -235,7 +234,7 @@ def _window_line(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Distance between marks for different numbers of files, on an axis of processes, to show both."""
+"""Distance between marks for different numbers of files at one number of processes, to show both."""
 
 
 def shares(group: Group) -> Iterator[Plot]:

@@ -132,7 +132,6 @@ class Plots:
 
 
 def _head(title: str) -> Iterator[str]:
-    """Yield the elements of the page's head: the security policy, the title and the style."""
     digest = b64encode(sha256(script().encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -287,7 +286,8 @@ def _tiles(report: Report) -> Iterator[Tile]:
         if answer.holds is None and answer.breaks is None:
             yield "cannot tell", f"which rate holds {promise_text}", "unknown"
     else:
-        # Only rates with the unit of the first rate are compared: other experiments may count other units.
+        # Only rates with the unit of the first rate are compared. Cases of another experiment may have a
+        # different unit, such as rows.
         rates = [(rate, run, rate_units_of(run.case)) for run in report.runs if (rate := rate_of(run))]
         if same_unit := [entry for entry in rates if entry[2] == rates[0][2]]:
             highest, best, unit = max(same_unit, key=lambda entry: entry[0])

@@ -71,7 +71,7 @@ def _rounded(plain: Any) -> Any:
 
 
 LONG_TEXT = 240
-"""Length, in characters, from which a paragraph gets two columns on a wide page; twice this for several."""
+"""Length above which a paragraph has two columns on a wide page. For several paragraphs: twice this."""
 TextBlock = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
@@ -202,7 +202,6 @@ def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False
 
 
 def _cell(table: Table, row: int, column: int) -> str:
-    """Return a cell of a table as HTML; the verdict FAILED is emphasised."""
     words = text(table.rows[row][column])
     if words == FAILED:
         return element("strong", words, class_="failed")
