@@ -338,7 +338,6 @@ TIME_MARGIN = 1.1
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return advice after an inconclusive test: options that would probably lead to a verdict."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."

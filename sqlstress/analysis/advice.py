@@ -155,7 +155,6 @@ def _was_planned(run: Run) -> bool:
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a stop at wrong data, with the cases that were left out."""
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1

@@ -67,7 +67,6 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 
 
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
-    """Return the finding on the best runs, with the range of their medians if there are several."""
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
     is_several = len(lead.runs) > 1
@@ -226,7 +225,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return keyword arguments for the finding on significant changes of longest wait and fairness."""
+    """Return facts on significant changes of the longest wait and of fairness; {} without changes."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)

@@ -154,7 +154,6 @@ def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _saturation_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on cases that did not keep up with their rate, or may not have kept up."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}

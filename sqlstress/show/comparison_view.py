@@ -137,7 +137,6 @@ def _environment_cells(report: Report) -> Iterator[str | None]:
 
 
 def _blocks_before(compared: ComparedTable) -> Iterator[Block]:
-    """Yield the blocks above the figures: the work of each report, differences and warnings."""
     parts = compared.table.parts
     what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
@@ -180,7 +179,6 @@ def _other_differences(compared: ComparedTable) -> Iterator[str]:
 
 
 def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
-    """Return a sentence on a difference, with its value in each report."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
     clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
@@ -200,7 +198,6 @@ def _presenter(compared: ComparedTable) -> Presenter:
 
 
 def _compared_figures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures to compare, in the groups that the experiment declares."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))

@@ -80,7 +80,6 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, with the name of a compared target."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -193,7 +192,6 @@ def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _setting_conditions(group: Group) -> Iterator[str]:
-    """Yield one text with the shared settings in _OPTIONAL, and the pragmas; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]

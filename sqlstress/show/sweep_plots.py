@@ -285,7 +285,6 @@ def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, Wor
 
 
 def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
-    """Return the plot of shares with the traces `data`. `more` has further attributes of the view."""
     yaxis = axis("share, equal = 1", rangemode="tozero")
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
@@ -321,7 +320,6 @@ def percentiles(group: Group) -> Iterator[Plot]:
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    """Return pairs (number of processes, latencies of a kind of operation), in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )
@@ -329,7 +327,6 @@ def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
 
 
 def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of all percentiles by number of processes."""
     latencies = _by_processes(measured, kind)
     data: list[Plain] = []
     for number, percentile in enumerate(PERCENTILES):

@@ -185,7 +185,6 @@ def _place(number: int, plot: Plot) -> str:
 
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    """Yield the sections of a comparison as HTML, and add its plots to `plots`."""
     yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
     for view in comparison_tables(comparison):
         findings = view.findings
@@ -230,7 +229,6 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section as HTML, and add its plots to `plots`."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
@@ -269,7 +267,6 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the main figures, which are shown in tiles at the top of a report."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -384,7 +381,6 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _repeat_command(report: Report) -> str:
-    """Return HTML of the command that repeats the measurement; "" without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]
