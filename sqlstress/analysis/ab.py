@@ -57,7 +57,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of whole operations, without those of the single statements in an SQL script."""
+    """Return the latencies of whole operations, not of the single statements in a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -332,7 +332,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""If the estimate differs from --max-drop by less than this share of it, more pairs are not advised."""
+"""Smallest distance from --max-drop, as a share of it, at which more pairs are advised."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 

@@ -30,7 +30,7 @@ MAX_SHOWN = 3
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each error that prevented a case from being measured, or measured completely."""
+    """Yield a finding for each error that prevented, or interrupted, the measurement of cases."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -165,7 +165,7 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Relative change of TPS between the halves of a window above which rates are reported as unsteady."""
+"""Relative change of TPS between a window's halves above which it is reported as unsteady."""
 MAX_PROOF_SHARE = 0.05
 """Share of the window above which the time that checks of the data took is reported."""
 
@@ -198,7 +198,7 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 
 
 def _half_change(run: Run) -> float | None:
-    """Return the change of TPS from the first to the second half of a window, as the median of all trials.
+    """Return the change of TPS from the first to the second half of a window: the trials' median.
 
     For example, 0.2 means 20% faster. None unless TPS changed by more than MAX_HALF_CHANGE, in one direction,
     in each trial. None at a fixed rate, where the halves differ by chance.

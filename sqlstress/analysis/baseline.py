@@ -46,7 +46,7 @@ class CaseCheck:
     """fail (significantly worse than --max-drop allows), pass (significantly within it), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether `ratio` and the ratio of the medians are both above 1, both below 1, or both near 1.
+        """Return whether `ratio` and the ratio of the medians are both above, both below or both near 1.
 
         If not, the verdict pass would contradict the medians that the report shows.
         """

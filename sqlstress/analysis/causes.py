@@ -30,7 +30,7 @@ class Facts:
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout: "none" (0), "short" (below 100 ms, and the statement waited for all of it) or "set"."""
+    """Busy timeout: "none" (0), "short" (below 100 ms, and fully waited for) or "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None
@@ -44,7 +44,7 @@ class Facts:
     exclusive: bool | None = None
     """Whether all connections use PRAGMA locking_mode = EXCLUSIVE."""
     repeated: bool | None = None
-    """Whether the statement was tried again: in this transaction, it had failed before because of a lock."""
+    """Whether this statement of the transaction had already failed because of a lock."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
     other_file: bool | None = None

@@ -66,7 +66,7 @@ class ComparedTable:
     differences: tuple[Difference, ...]
     """Differences between the reports. Differences that make ratios meaningless come first."""
     anyway: bool
-    """Whether the user requested the ratios even if differences between the reports make them meaningless."""
+    """Whether the user requested ratios even of reports that are not comparable."""
     alpha: float = ALPHA
     """Probability that an interval misses the true ratio: ALPHA / number of intervals."""
 
@@ -210,7 +210,7 @@ def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a claim for each verdict, such as EQUAL: a statement on all rows whose ratio has this verdict."""
+    """Yield a claim for each verdict, such as EQUAL, on all rows with this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]

@@ -59,7 +59,7 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report. The others differ only in fields that the table varies."""
+        """First case of the report. Its other cases differ only in fields that the table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:

@@ -9,8 +9,8 @@ P = ParamSpec("P")
 GRAVE, CAUSE, USUAL, ASIDE = range(4)
 """Ranks of sentences: reports show sentences of lower rank first.
 
-GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: remarks on
-accuracy.
+GRAVE: wrong or missing data. CAUSE: causes of problems in the user's code. USUAL: other conclusions. ASIDE:
+remarks on accuracy.
 """
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function whose rank is not USUAL."""
@@ -23,7 +23,7 @@ def grave(sentence: Callable[P, str]) -> Callable[P, str]:
 
 
 def causal(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Mark sentences of the decorated function as CAUSE: causes in the user's code."""
+    """Mark sentences of the decorated function as CAUSE: causes of problems in the user's code."""
     _RANKS[sentence] = CAUSE
     return sentence
 

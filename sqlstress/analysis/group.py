@@ -29,7 +29,7 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR for the tests which runs are best, and for the tests where throughput stops rising."""
+"""Shares of ERROR: for the tests which runs are best, and where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,6 +396,6 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations on a topic, such as failed statements, that workers made in a group's trials."""
+    """Yield the workers' observations on a topic, such as failed statements, in a group's trials."""
     trials = (trial for run in group.runs for trial in run.trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

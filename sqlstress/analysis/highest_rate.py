@@ -33,9 +33,9 @@ MIN_OPERATIONS_ABOVE = 10
 MAX_LATE_SHARE = 0.5
 """If sqlstress's own delay exceeds this share of each broken limit, a window is not judged."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke the promise: above 0 even if a report file has invalid latencies."""
+"""Minimum margin of a window that broke the promise: above 0 even for invalid latencies."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window, apart from latency: operations failed; the rate was not reached; none was due."""
+"""Faults of a window other than latency: failed operations; a rate not reached; nothing due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 

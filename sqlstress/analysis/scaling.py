@@ -23,7 +23,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""A finding states that a gain of throughput is "at most" a bound only up to this bound; 1.0 is 100%."""
+"""Largest bound of a gain of throughput that findings state as "at most"; 1.0 is 100%."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:

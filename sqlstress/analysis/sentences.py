@@ -663,7 +663,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults of the user's code. Keys are effects, and kinds for an unknown effect."""
+"""Sentences on suspected faults, by the fault's effect, or by its kind if no effect is listed."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:

@@ -260,7 +260,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Share of the failures that waited for the whole timeout from which a sentence says so of all failures."""
+"""If this share of failures waited for the whole timeout, a sentence says so of all failures."""
 
 
 class FailureTime(NamedTuple):

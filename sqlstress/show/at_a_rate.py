@@ -146,7 +146,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs for each (number of buckets, number of processes), in ascending order of the rate."""
+    """Return the runs by (number of buckets, number of processes), each list ascending by rate."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)

@@ -57,7 +57,7 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Usual number of findings that brief formats show. Remarks on accuracy (rank ASIDE) are not among them.
+"""Usual number of findings that brief formats show, not counting remarks on accuracy (ASIDE).
 
 If there are more findings of the rank GRAVE, all of these are shown, and up to this number of the rank CAUSE.
 """

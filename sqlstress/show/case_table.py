@@ -91,7 +91,7 @@ def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function from a row to the latencies of one kind of operation in all trials of its case.
+    """Return a function that returns a row's latencies of one kind of operation, over all trials.
 
     The function returns None if there were no such operations. A percentile is None for too few operations,
     because a single slow operation would change it.

@@ -219,7 +219,7 @@ def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator
 
 
 def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns that a table must not separate: those of a group of figures, for these reports.
+    """Yield the columns that a table must keep together: those of a group of figures.
 
     If the columns of a group are wider than WIDTH together, yield the columns of each figure separately.
     """

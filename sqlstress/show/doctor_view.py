@@ -80,7 +80,7 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text. The label "" continues the entry above. If the label is None, the text is a whole line."""
+"""Label and text. The label "" continues the entry above. None: the text is a whole line."""
 
 
 def _surroundings(

@@ -27,7 +27,7 @@ class Ending(NamedTuple):
     text: str = ""
     """Line for standard error; empty if the report itself states the problem."""
     reason: str = ""
-    """Line for standard error if `text` is empty but the report, which states the problem, is not printed."""
+    """Line that replaces `text` if the report, which states the problem, is not printed."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:

@@ -305,7 +305,7 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of low bits of a bucket's index that an outline ignores, so that a doubling has eight steps."""
+"""Number of low bits of a bucket's index to ignore in an outline: eight steps per doubling."""
 _BUCKETS = 0x7F80
 """Number of buckets of a histogram. Their indices are the high 16 bits of a finite 32-bit float."""
 

@@ -181,7 +181,7 @@ def _estimate_cells(look: Look) -> tuple[str, ...]:
 
 
 ESTIMATE_OFFSET = 0.4
-"""Distance to the right of an estimate's mark from the mark of its last pair, so that both are visible."""
+"""Distance of an estimate's mark from the mark of its last pair, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:

@@ -68,7 +68,7 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Maximum of the TPS axis, as a multiple of the highest measured TPS. Steep lines of ideal growth are cut."""
+"""Maximum of the TPS axis, as a multiple of the highest TPS. Lines of ideal growth are cut there."""
 BIN_S = 0.1
 """Length of the intervals in which workers count their transactions, in seconds."""
 MIN_BINS = 6

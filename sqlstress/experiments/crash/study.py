@@ -45,7 +45,7 @@ class Victims(Pool):
     """Writer processes of one round, numbered from 1, which write until they are killed."""
 
     def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
-        """`before` is the number of writers in earlier rounds of the database."""
+        """`before` is the number of writers in earlier rounds: writer 1 is number `before` + 1 of all."""
         words = shared_words(case.concurrency)
         super().__init__(case, place, before, (words,), starter=starter)
         self.before = before
@@ -224,7 +224,7 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed first."""
 HELD_SHARE = 0.5
-"""Share of the rounds with `KillPlan.held`, in which the WAL is not removed before the writers begin."""
+"""Share of the rounds in which `KillPlan.held` is true, so that the WAL is not removed."""
 
 
 class KillPlan(NamedTuple):
@@ -237,7 +237,7 @@ class KillPlan(NamedTuple):
     order: tuple[int, ...]
     """Numbers of the writers in the order of kills."""
     alone: bool
-    """Whether one writer is killed first, and the surviving writers must continue until they are killed."""
+    """Whether one writer is killed first, and the other writers must continue for a while."""
     then_s: float
     """Time for which surviving writers continue after the examination of the first kill, in seconds."""
     held: bool
@@ -277,12 +277,12 @@ class KillStudy:
     """Run of a crash test. Each step is a round."""
 
     def __init__(self, kills: Kills) -> None:
-        """`kills` has the case and the number of rounds; results are added to it."""
+        """`kills` has the case and the number of rounds, but no results yet."""
         self.kills = kills
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` plus the results so far."""
+        """Return the report so far. `blank` is the report without results."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:

@@ -29,7 +29,7 @@ TOTAL = ACCOUNTS * EACH
 
 
 class Violation(NamedTuple):
-    """Observation of a process that violates a check: the name of the check, and a text for the report."""
+    """Observation that violates a check. `check` is the name of the check, `text` is for the report."""
 
     check: str
     text: str
@@ -52,7 +52,7 @@ class SnapshotState(NamedTuple):
     parts: Mapping[int, int]
     """Last transaction that wrote any of the writer's rows in the table `part`, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """Contents of the table `log`: (writer, first and last transaction, number of rows) for each writer.
+    """Rows of the table `log`, by writer: (writer, first and last transaction, number of rows).
 
     Empty if the option --churn is off, because transactions then insert no rows into this table.
     """

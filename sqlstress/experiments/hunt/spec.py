@@ -192,7 +192,7 @@ TABLES = (
 )
 
 WORDS_PER_WRITER = 8
-"""Number of 64-bit words per writer in shared memory: a cache line, so that writers share no cache line."""
+"""Number of 64-bit words per writer in shared memory. No two writers share a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
 """Indices of a writer's words: numbers of the last begun and last acknowledged transaction."""
 

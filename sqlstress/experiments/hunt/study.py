@@ -56,7 +56,7 @@ class HuntStudy:
         shrink_time_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hunt` has the options; the results are added to it. `clock` returns seconds."""
+        """`hunt` has the options, but no results yet. `clock` returns seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
@@ -67,7 +67,7 @@ class HuntStudy:
         """
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the kept trial (see `_trial`), if any."""
+        """Return the report so far, with the kept trial, if any. `blank` is the report without results."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
@@ -283,7 +283,7 @@ def _command_words(command: str, options: Mapping[str, Option], values: Mapping[
 
 
 def _hunting_options() -> dict[str, Option]:
-    """Return the options of a hunt that apply to the user's work, such as time limits and pauses, by name."""
+    """Return the options of a hunt in the user's work, such as time limits and pauses, by name."""
     all_options = (option for group in (Hunting, Schedule) for option in options_of(group).values())
     return {option.name: option for option in all_options if option.name != "load"}
 
