@@ -46,7 +46,7 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's TPS, or its p99 latency in ns; None if unknown or not above 0.
 
-    At a fixed rate, a latency begins when the operation is due, so it includes the delay after a stall.
+    At a fixed rate, a latency begins when the operation is due, so it includes the time in the queue.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)

@@ -43,7 +43,7 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """Function that returns the English sentence. The facts are its keyword arguments."""
         self.facts: Mapping[str, Any] = facts
-        """Keyword arguments of `sentence`: numbers, labels, and named tuples of both.
+        """Keyword arguments of `sentence`: numbers, labels, and named tuples of numbers and labels.
 
         Times are in ns, and their names end in _ns. Shares are from 0 to 1. The fact `unclear` is true if
         noise hides the answer.

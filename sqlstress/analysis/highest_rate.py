@@ -159,7 +159,7 @@ def _margins_by_rate(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether a search found both rates, or even 1 operation/s breaks the promise."""
+    """Return whether a search found the highest rate, or that even 1 operation/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 

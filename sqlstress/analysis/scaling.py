@@ -184,8 +184,8 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of `curve` (on `layout` buckets) divided by that of the curve `base`.
 
-    Both are taken at the largest number of processes that both curves have. None if there is no such number,
-    or for too few trials.
+    The two throughputs are for the largest number of processes that both curves have. None if there is no
+    such number, or for too few trials.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]

@@ -70,7 +70,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample arguments of a sentence function: all, then variants that omit or change one of them."""
+    """Yield sample arguments of a sentence function: all, then variants that omit or change one argument."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():

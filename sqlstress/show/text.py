@@ -40,7 +40,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits into WIDTH, and its text. Narrow the gaps first, then drop columns."""
+    """Return a table that fits into WIDTH, with narrow gaps or else fewer columns, and its text."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):

@@ -62,7 +62,7 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have over `than` acknowledged transactions; return whether they do.
+        """Wait until living writers have acknowledged over `than` transactions; return whether they have.
 
         The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
@@ -337,7 +337,7 @@ class KillStudy:
 
 
 LARGEST = 64 << 20
-"""Maximum size of all records together, in bytes; they are read after every kill."""
+"""Maximum size of all records together, in bytes. All records are read after every kill."""
 
 
 def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:

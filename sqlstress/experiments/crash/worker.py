@@ -65,7 +65,7 @@ class Records:
         return [(key, make(first + index)) for index, key in enumerate(keys)]
 
     def is_possible(self, entry: Entry) -> bool:
-        """Return whether a writer can have made this entry. A damaged log may contain any values."""
+        """Return whether a writer can have made an entry. A damaged log may contain any values."""
         bounds = (MOST_WRITERS, (1 << SEQUENCE_BITS) // self.width - 1, self.count - 1)
         fields: tuple[object, ...] = entry
         return all(

@@ -62,7 +62,7 @@ def data(plain: Any) -> str:
 
 
 def _rounded(plain: Any) -> Any:
-    """Return plain data with floats rounded to seven digits: others depend on the version of Python."""
+    """Return plain data with floats rounded to seven digits. More digits depend on the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
-    """Yield tuples: (caption or None, its tables) for tables, and (block, []) for other blocks."""
+    """Yield (caption, its tables) for tables, with None for no caption, and (block, []) for other blocks."""
     caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
