@@ -1,9 +1,9 @@
 """Conclusions from an A/B test: the verdict, the change, and advice.
 
 A and B are the compared variants (arms). A pair is a trial of A and a trial of B, measured one after the
-other. A run is all trials of a case and arm. A cell is a case that both arms measure. The difference of a
-pair is ln(B / A) for TPS, and -ln(B / A) for p99 (the 99th percentile of latency): negative if B is worse. A
-look is an interim test.
+other. A run is all trials of a case and arm. A cell is a case that both arms measure. The test compares one
+metric, "tps" or "p99" (the 99th percentile of latency). The difference of a pair is ln(B / A) for TPS, and
+-ln(B / A) for p99, so a negative difference means that B is worse. A look is an interim test.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from sqlstress.statistics.units import finite, format_duration, plural
 def figure(trial: Trial, metric: str) -> float | None:
     """Return a trial's TPS, or its p99 latency in ns; None if unknown or not above 0.
 
-    At a fixed rate, a latency begins when the operation is due, so it includes the delay after a stall.
+    At a fixed rate, a latency begins when the operation is due, so it includes the time in the queue.
     """
     if metric == "p99":
         value = percentile(merge([dict(latency.buckets) for latency in _operation_latencies(trial)]), 0.99)
@@ -57,7 +57,7 @@ def figure(trial: Trial, metric: str) -> float | None:
 
 
 def _operation_latencies(trial: Trial) -> Collection[Latency]:
-    """Return the latencies of a trial's operations, without those of single statements of a script."""
+    """Return the latencies of whole operations, not of the single statements in a script."""
     if trial.arrived:
         return trial.arrived.latency.values()
     whole = {kind for worker in trial.workers for kind in worker.operations} & trial.latency.keys()
@@ -76,9 +76,10 @@ def too_many_failed(report: Report) -> tuple[Run, ...]:
 
 
 def differences(report: Report, test: AbTest) -> list[list[float]]:
-    """Return a list for each case: ln(B / A) of each pair of trials, for TPS; -ln(B / A) for p99.
+    """Return a list for each case, with the difference of each pair (see the module's docstring).
 
-    Pairs that any case lacks are left out. All lists are empty if a run had too many failed operations.
+    A pair without a figure in one case is left out of all cases. All lists are empty if too many operations
+    of a run failed.
     """
     if too_many_failed(report):
         return [[] for _ in cells(report)]
@@ -93,17 +94,21 @@ def differences(report: Report, test: AbTest) -> list[list[float]]:
 
 
 def look(report: Report, test: AbTest, planned: Planned) -> Look:
-    """Return the result of an interim test of the pairs so far: fail, pass or undecided, with the ratio."""
+    """Return the result of an interim test of all pairs so far: the verdict, and the ratio of B to A.
+
+    `planned` has the probability of a wrong verdict that the schedule of tests allows this test.
+    """
     by_cell = differences(report, test)
     verdict = conclude(by_cell, tolerance(test.metric, test.max_drop), planned.alpha)
     return estimate(geometric_means(by_cell), test.metric, planned.alpha, verdict)
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return the estimated ratio of B's figure to A's, with bounds.
+    """Return the estimated ratio of B's figure to A's, with bounds, and with `verdict` unchanged.
 
-    `found` has the difference ln(B / A) of each pair (negated for p99). `alpha` is the probability that the
-    true ratio lies beyond `bound`, and also beyond `worst`. Both bounds are None for too few pairs.
+    `found` has the difference of each pair. The field `worst` is the bound on the side where B is worse, and
+    `bound` is the bound on the other side. For each of the two, `alpha` is the probability that the true
+    ratio lies beyond it. Both are None for too few pairs.
     """
     judged, ends = signed_rank_bounds(found, alpha), signed_rank_bounds(found, 0.025)
 
@@ -135,7 +140,7 @@ NAMES = {"tps": "TPS", "p99": "p99"}
 
 
 def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Iterator[str]:
-    """Yield each difference between the arms' options, builds and modules: "synchronous: full and normal"."""
+    """Yield each difference between A and B in options and versions: "synchronous: full and normal"."""
     case, other = run_a.case, run_b.case
     plain_case, other_plain = _flat(jsonable.to_plain(case)), _flat(jsonable.to_plain(other))
     a, b = test.arms
@@ -161,7 +166,6 @@ def arm_differences(report: Report, test: AbTest, run_a: Run, run_b: Run) -> Ite
 
 
 def _differing_modules(run: Run, other: Run) -> list[str]:
-    """Return the names of modules that two runs imported from different files."""
     modules, other_modules = (
         next((trial.modules for trial in side.trials[-1:]), {}) for side in (run, other)
     )
@@ -169,7 +173,6 @@ def _differing_modules(run: Run, other: Run) -> list[str]:
 
 
 def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case and of nested objects in one dict, by field name."""
     flat: dict[str, Any] = {}
     for name, value in plain.items():
         flat |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -177,7 +180,6 @@ def _flat(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _field_text(value: Any) -> str:
-    """Return a field's value as text; "not set" for None, "" and []."""
     if value in (None, "", []):
         return "not set"
     return "; ".join(map(_item_text, value)) if isinstance(value, list) else str(value)
@@ -192,7 +194,7 @@ def _item_text(value: Any) -> str:
 
 
 class Pairs:
-    """Estimates from all pairs of an A/B test, with the error rate of its last interim test."""
+    """Estimates from all pairs of an A/B test, as certain as the verdict of the last interim test."""
 
     def __init__(self, report: Report, test: AbTest) -> None:
         self.report, self.test = report, test
@@ -228,9 +230,10 @@ class Pairs:
         return self._change(self.together())
 
     def failing(self) -> tuple[Change, ...]:
-        """Return the changes that are significantly worse than --max-drop allows.
+        """Return the changes that explain a failed test: each is significantly worse than --max-drop.
 
-        Return only the average over all cases if the average fails, or no case fails; else the failing cases.
+        If the average over all cases fails, return only the average; if not, the cases that fail. If no case
+        fails either, return the average.
         """
         parts = [("", self.means)]
         if len(self.cells) > 1:
@@ -246,7 +249,10 @@ class Pairs:
         )
 
     def pairs_needed(self) -> int | None:
-        """Return the number of pairs that would probably decide the test; None if unknown or impossible."""
+        """Return the number of pairs that would probably decide the test.
+
+        None for too few pairs to predict this, and if the estimate is near --max-drop (see NEAR).
+        """
         ends = signed_rank_bounds(self.means, self.alpha)
         if ends is None:
             return None
@@ -326,13 +332,12 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Minimum distance of the estimate from --max-drop, as a share of --max-drop, to advise more pairs."""
+"""Smallest distance from --max-drop, as a share of it, at which more pairs are advised."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 
 
 def _advice(pairs: Pairs) -> str:
-    """Return advice after an inconclusive test: options that would probably lead to a verdict."""
     ends, count, test = signed_rank_bounds(pairs.means, pairs.alpha), len(pairs.means), pairs.test
     if ends is None:
         return f"Too few pairs for a verdict: use a longer --max-time, for {plural(FEWEST, 'pair')} or more."
@@ -358,10 +363,11 @@ def _advice(pairs: Pairs) -> str:
 
 
 def _pairs_needed(pairs: int, half: float, gap: float) -> int | None:
-    """Return the number of pairs after which the half-width of an interval is only `gap`.
+    """Return the number of pairs after which the interval of the estimate excludes the limit.
 
-    `half` is the half-width after `pairs` pairs. It shrinks with the square root of their number. The result
-    is rounded up to two digits. None if `gap` is too small.
+    `gap` is the distance between the estimate and the limit, and `half` is half the width of the interval
+    after `pairs` pairs. The width shrinks with the square root of the number of pairs. The result is rounded
+    up to two digits. None if `gap` is too small.
     """
     enough = finite(pairs * (half / gap) ** 2) if gap and 0 < half / gap < 1000 else None
     if enough is None:
@@ -383,7 +389,10 @@ def _options(pairs: int, test: AbTest) -> str:
 
 
 def _longer_windows(report: Report, pairs_needed: int) -> str:
-    """Return the option for longer windows: " (--duration 4s)"; "" for a fixed number of operations."""
+    """Return an option for windows so long that MOST pairs suffice: " (--duration 4s)".
+
+    With the present windows, `pairs_needed` would suffice. "" if trials have a fixed number of operations.
+    """
     case = report.runs[0].case
     if case.ops is not None or not case.duration_s:
         return ""

@@ -30,7 +30,7 @@ MAX_SHOWN = 3
 
 
 def failures(group: Group) -> Iterator[Finding]:
-    """Yield a finding for each error because of which cases were not, or only partly, measured."""
+    """Yield a finding for each error that prevented, or interrupted, the measurement of cases."""
     reasons: dict[tuple[bool, str], list[Case]] = {}
     for run in group.runs:
         reason = run.error or next((trial.error for trial in run.trials if trial.error), None)
@@ -63,14 +63,14 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
 
 
 def _failed_check(checks: Sequence[Check]) -> FailedCheck:
-    """Return the failures of a check, added up over its results in all trials."""
+    """Return the sum of a check's problems over all trials. `checks` has its result in each trial."""
     failed = [check for check in checks if check.status == "failed"]
     checked, problems = sum(check.checked for check in failed), sum(check.problems for check in failed)
     examples = dict.fromkeys(example for check in failed for example in check.counterexamples[:MAX_SHOWN])
     return FailedCheck(
         name=failed[0].name,
         problems=problems or None,
-        # A missing row is a problem, but not a checked row. A text such as "3 of 2 wrong" would confuse.
+        # With missing rows, problems can exceed checked rows. "3 of 2 rows are wrong" would confuse.
         checked=checked if problems and checked >= problems else None,
         failed=len(failed),
         passes=len(checks),
@@ -147,12 +147,14 @@ def early_end(report: Report) -> SweepState | None:
 
 
 def _was_planned(run: Run) -> bool:
-    """Return whether a run counts as planned: it has no error, and was skipped only after wrong data."""
+    """Return whether a run would have been measured if the report had not ended early.
+
+    False for a run with an error, and for a run that was skipped for another reason than wrong data.
+    """
     return not run.error and run.skipped in (None, LEFT_OUT)
 
 
 def _stopped(report: Report) -> Iterator[Finding]:
-    """Yield the finding on a stop at wrong data, with the cases that were left out."""
     if cut := early_end(report):
         cases = [run.case for run in report.runs if run.skipped and _was_planned(run)]
         is_one_work = len({experiment_of(case).work_label(case) for case in cases}) == 1
@@ -163,9 +165,9 @@ def _stopped(report: Report) -> Iterator[Finding]:
 
 
 MAX_HALF_CHANGE = 0.10
-"""Largest relative change of TPS between the halves of a window that is not reported."""
+"""Relative change of TPS between a window's halves above which it is reported as unsteady."""
 MAX_PROOF_SHARE = 0.05
-"""Largest share of the window, taken by checks of the data, that is not reported."""
+"""Share of the window above which the time that checks of the data took is reported."""
 
 
 def figure_limits(group: Group) -> Iterator[Finding]:
@@ -178,9 +180,9 @@ def figure_limits(group: Group) -> Iterator[Finding]:
     for run, trial in group.measured():
         cost, rate, where = finite(run.harness_ns), finite(trial.tps_per_process), group.place(run.case)
         if cost and rate and not stores_nothing(run.case.driver):
-            # `cost` is the time of sqlstress's code per transaction, measured with a store that does nothing.
-            # With a real store, caches are colder and processors are shared. So the share measured during the
-            # trial may be higher; the larger share is reported.
+            # `cost` is the time of sqlstress's own code per transaction, measured with a store that does
+            # nothing. With a real store, caches are colder and processors are shared, so the share measured
+            # during the trial may be higher than the share that follows from `cost`. The larger is reported.
             share = _mean_share([worker.harness_share for worker in trial.workers])
             # Without the limit of 1.0, the share could exceed 1 if other programs slowed the measurement of
             # `cost` down.
@@ -196,10 +198,10 @@ def figure_limits(group: Group) -> Iterator[Finding]:
 
 
 def _half_change(run: Run) -> float | None:
-    """Return the relative change of TPS from the first to the second half of the window (median).
+    """Return the change of TPS from the first to the second half of a window: the trials' median.
 
-    None unless all trials change by more than MAX_HALF_CHANGE in one direction. None at a fixed rate, where
-    the halves differ by chance.
+    For example, 0.2 means 20% faster. None unless TPS changed by more than MAX_HALF_CHANGE, in one direction,
+    in each trial. None at a fixed rate, where the halves differ by chance.
     """
     if run.case.rate:
         return None
@@ -209,5 +211,5 @@ def _half_change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the worker processes' shares; an unknown share counts as 0."""
+    """Return the mean of the worker processes' shares of a trial's time; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

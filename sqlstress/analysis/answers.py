@@ -46,7 +46,11 @@ class LeadingRuns:
 
 
 def leaders(tested: PairwiseTests, runs: Sequence[Run], divide_error_by: int = 1) -> LeadingRuns:
-    """Return the best run, and all runs that are not significantly worse."""
+    """Return the best run, and all runs that are not significantly worse.
+
+    `tested` has the tests between `runs`, and perhaps other runs. `divide_error_by` is the number of calls
+    that share its probability of error.
+    """
     heads = sorted(runs, key=tested.middle)[-MAX_COMPARED_RUNS:]
     near = tuple(
         run
@@ -74,9 +78,9 @@ def more_trials(case: Case) -> str:
 def inconclusive_findings(
     tested: PairwiseTests | None, found: Sequence[Finding], case: Case
 ) -> Iterator[Finding]:
-    """Yield the reason why a finding in `found` is unclear, and the remedy; nothing if all are clear.
+    """Yield the reason why any finding in `found` is unclear, and a remedy; nothing if all are clear.
 
-    `tested` has the tests from which these findings follow; None for too few trials.
+    `tested` has the tests from which `found` follows. None means that there were too few trials for a test.
     """
     if found and tested is None:
         yield Finding(sentences.cannot_tell, advice=more_trials(case))
@@ -103,7 +107,7 @@ class Side:
     """Target (such as SQLite) to compare with other targets, and its runs."""
 
     name: str
-    """Name of the target, such as SQLite; name of the driver if sides share a target."""
+    """Name of the target, such as SQLite; name of the driver if drivers of one target are compared."""
     runs: tuple[Run, ...]
     durability: str
     """Durability of a commit as text; empty if unknown or different between trials."""
@@ -157,7 +161,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability is alone."""
+    """Return the sides in groups of equal durability. A side of unknown durability gets its own group."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -237,7 +241,7 @@ def leader_findings(group: Group) -> Iterator[Finding]:
 
 
 def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
-    """Return one statement on the sizes of case at which the same targets lead."""
+    """Return data for "SQLite leads at 4 and 8 processes". At all sizes given, equal targets lead."""
     first = size_leads[0]
     ratios = [lead.ratio for lead in size_leads if lead.ratio]
     return SidesAhead(
@@ -252,8 +256,8 @@ def _sides_ahead(size_leads: Sequence[Lead]) -> SidesAhead:
 
 # Comparison of the values of an option. Each part of a group has the runs with one value.
 #
-# Each value is compared with the first value in each pass. Compared is the geometric mean of the rates at all
-# sizes (numbers of files and processes), so that each size has an equal weight.
+# Each value is compared with the first value, pass by pass. In a pass, the rate with a value is the geometric
+# mean of the rates at all sizes (numbers of files and processes), so that each size has an equal weight.
 
 
 Rates = Mapping[int, float]
@@ -264,7 +268,7 @@ def answer(group: Group) -> Iterator[Finding]:
     """Yield findings that compare each value of an option with the first: on average, and by case.
 
     Yield nothing for a single value, for a load at a fixed rate, and if the values are targets, which `leads`
-    compares. A reference, such as an empty command, is left out.
+    compares. Runs that only serve as a reference, such as runs of an empty command, are left out.
     """
     if group.case.rate or sides_of(group):
         return  # `leads` compares targets, size by size, and only if their commits have equal durability
@@ -315,7 +319,6 @@ def _rates_by_size(part: Group) -> dict[Size, Rates]:
 
 
 def _common_passes(by_size: Mapping[Size, Rates]) -> set[int]:
-    """Return the numbers of the passes in which all sizes were measured."""
     return set.intersection(*(set(rates) for rates in by_size.values()))
 
 
@@ -328,23 +331,22 @@ def _mean_rates(by_size: Mapping[Size, Rates]) -> Rates:
 
 
 def _ratio(base: Rates, other: Rates, error: float) -> Ratio | None:
-    """Return the ratio of `other` to `base` with an interval; None for too few common passes."""
     return Passes({"base": base, "other": other}, error).ratio("base", "other")
 
 
 def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) -> ValueRatio:
     """Return the comparison of an option's `value` with the option's first value, `base`.
 
-    `estimate` is the ratio of the means. It is used if `ratio` is None because of too few trials.
+    `ratio` has an interval; None for too few trials. If so, `estimate` (the ratio of the means) is used.
     """
     times = ratio.estimate if ratio else estimate
     return ValueRatio(value, base, times, ratio, verdict(ratio, NEAR))
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the best and the worst case of an option's value; None if the difference may be chance.
+    """Return the cases in which an option's value helps most and least; None if this may be chance.
 
-    `ratios` has a case of each size, with the ratio of the value to the option's first value.
+    `ratios` has (throughput with the value / throughput with the option's first value, case) for each size.
     """
     if len(ratios) < 2:
         return None

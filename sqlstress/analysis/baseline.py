@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""A ratio that differs from 1 by at most this share of --max-drop counts as 1."""
+"""Largest change, as a share of --max-drop, that `CaseCheck.agrees` regards as no change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,17 @@ class CaseCheck:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few trials."""
     worst: float | None
-    """Worst possible ratio, which decides the verdict pass; None for too few trials."""
+    """Bound of the ratio for the worse: pass if --max-drop allows even this. None for too few trials."""
     best: float | None
-    """Best possible ratio, which decides the verdict fail; None for too few trials."""
+    """Bound of the ratio for the better: fail if even this exceeds --max-drop. None for too few trials."""
     verdict: str
-    """fail (significantly worse than the limit), pass (significantly better), or inconclusive."""
+    """fail (significantly worse than --max-drop allows), pass (significantly within it), or inconclusive."""
 
     def agrees(self, metric: str, max_drop: float) -> bool:
-        """Return whether `ratio` and the ratio of medians agree: both up, both down, or both near 1."""
+        """Return whether `ratio` and the ratio of the medians are both above, both below or both near 1.
+
+        If not, the verdict pass would contradict the medians that the report shows.
+        """
         estimate, medians = (math.log(ratio) for ratio in (self.ratio, self.now / self.base))
         return estimate * medians >= 0 or max(abs(estimate), abs(medians)) <= NEAR_SHARE * abs(
             tolerance(metric, max_drop)
@@ -136,8 +139,8 @@ def _too_many_failed(run: Run) -> str:
 def _case_check(name: str, base: Run, now: Run, metric: str, share: float, max_drop: float) -> CaseCheck:
     """Return the check of one case. Raise UsageError for an incomplete run or too few trials.
 
-    `share` is the probability of a wrong verdict fail: ALPHA divided by the number of cases, because a single
-    case can fail the check. That of a wrong pass is ALPHA, because all cases must pass.
+    `share` is the probability of a wrong verdict "fail": ALPHA divided by the number of cases, because a
+    single case can fail the check. The probability of a wrong "pass" is ALPHA, because all cases must pass.
     """
     if error := base.error or now.error:
         # The completed trials of an incomplete case may be its fastest.

@@ -30,7 +30,7 @@ class Facts:
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout: "none" is 0; "short" is below 100 ms, and all of it was waited; else "set"."""
+    """Busy timeout: "none" (0), "short" (below 100 ms, and fully waited for) or "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None
@@ -44,7 +44,7 @@ class Facts:
     exclusive: bool | None = None
     """Whether all connections use PRAGMA locking_mode = EXCLUSIVE."""
     repeated: bool | None = None
-    """Whether the statement had failed before in this transaction because of a lock."""
+    """Whether this statement of the transaction had already failed because of a lock."""
     holder: Literal["this process", "another process"] | None = None
     """Process that held the lock."""
     other_file: bool | None = None
@@ -453,7 +453,7 @@ RULES: tuple[Rule, ...] = (
         "Correct the data: no timeout and no other transaction mode helps.",
     ),
 )
-"""Causes of errors. If several causes of a result code match, the first applies."""
+"""Causes of errors. If several rules of a result code agree with the facts, the first applies."""
 
 MESSAGES: tuple[tuple[str, int], ...] = (
     ("database is locked", 5),
@@ -507,7 +507,7 @@ def diagnose(code: int, facts: Facts) -> Diagnosis:
             continue
         possible.append(rule)
         if not unknown:
-            break  # later rules are less specific
+            break  # all facts of this rule are known, and the first such rule applies
     return Diagnosis(possible[0] if len(possible) == 1 else None, tuple(possible))
 
 
@@ -522,8 +522,9 @@ def rules_of(code: int) -> Sequence[Rule]:
 def code_in(text: str) -> int | None:
     """Return the result code in a text (number, name, message or log line); None without a code.
 
-    For example, 5 for "SQLITE_BUSY" and for "database is locked". A name is preferred to a message, and an
-    extended code, even as a number, to its primary code. Other numbers count only if they are the whole text.
+    For example, 5 for "SQLITE_BUSY" and for "database is locked". If a text has several codes, a name is
+    preferred to a message. Numbers count only if they are the whole text, or an extended code of the name or
+    message: "database is locked (517)" has the code 517.
     """
     stripped = text.strip()
     if stripped.isdecimal():

@@ -38,7 +38,7 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio of rates: DIFFERENT even for a significant difference below NEAR."""
+    """Return the verdict on a ratio. Even a difference below 10% (NEAR) is DIFFERENT if significant."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
@@ -66,7 +66,7 @@ class ComparedTable:
     differences: tuple[Difference, ...]
     """Differences between the reports. Differences that make ratios meaningless come first."""
     anyway: bool
-    """Whether ratios are shown even if they are meaningless."""
+    """Whether the user requested ratios even of reports that are not comparable."""
     alpha: float = ALPHA
     """Probability that an interval misses the true ratio: ALPHA / number of intervals."""
 
@@ -111,7 +111,7 @@ class ComparedTable:
         return None if ratio is None else without_interval(ratio)
 
     def shape(self, row: int, index: int) -> float | None:
-        """Return the report's rate divided by its rate with one process (and as many files), if known."""
+        """Return the report's rate divided by its own rate with one process and as many files, if known."""
         alone = self._single_process_row(row)
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
@@ -121,7 +121,7 @@ class ComparedTable:
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
     def claims(self) -> int:
-        """Return the number of meaningful ratios in the table; each has an interval."""
+        """Return the number of ratios in the table that are not meaningless. They share ALPHA."""
         return sum(
             self.rate(row, 0) is not None and self.rate(row, index) is not None
             for index in range(1, len(self.table.parts))
@@ -153,7 +153,8 @@ class Comparison:
 def compare(named: Sequence[tuple[str, Report]], anyway: bool = False) -> Comparison:
     """Compare 2 to 26 reports, given as (name, report), with the first report.
 
-    `anyway` is whether to show ratios even if they are meaningless. Raise UsageError for too many tables.
+    `anyway` is whether to show ratios even if differences between the reports make them meaningless. Raise
+    UsageError for too many tables.
     """
     names, reports = zip(*named, strict=True)
     tables = [ComparedTable(table, differences(table.parts), anyway) for table in match(reports)]
@@ -182,14 +183,13 @@ def comparison_findings(compared: ComparedTable) -> Iterator[Finding]:
 
 
 def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]) -> Finding:
-    """Return the finding that compares rates of report `index` with the first report's, in `rows`."""
     reasons, letters = compared.reasons(index), _letters(compared, index)
     if not reasons:
         return Finding(sentences.comparison, claims=tuple(_claims(compared, index, rows)))
     if compared.anyway:
         ratios = _ratios(compared, index, rows)
         return Finding(sentences.reports_not_comparable, **letters, ratios=ratios, reasons=reasons)
-    # The sentence shows the rates in the last row. If their units are equal, only the second is shown.
+    # The sentence shows both rates in the last row. If their units are equal, the unit is shown once.
     (base, base_unit), (rate, unit) = (
         (compared.rate(rows[-1], part) or 0.0, _unit(compared, part)) for part in (0, index)
     )
@@ -205,12 +205,12 @@ def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
-    """Return the letters of two reports, such as A and B: the first report and report `index`."""
+    """Return the letters of the first report and report `index`, as facts: {"a": "A", "b": "C"}."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[index].letter}
 
 
 def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterator[Claim]:
-    """Yield a conclusion for each verdict, such as EQUAL, on all rows whose ratio has this verdict."""
+    """Yield a claim for each verdict, such as EQUAL, on all rows with this verdict."""
     table, ratios = compared.table, {row: compared.estimate(row, index) for row in rows}
     for outcome in (DIFFERENT, EQUAL, UNCLEAR, TOO_FEW):
         matching = [row for row, ratio in ratios.items() if ratio and rate_verdict(ratio) == outcome]
@@ -236,7 +236,8 @@ def _claims(compared: ComparedTable, index: int, rows: Sequence[int]) -> Iterato
 def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRatios:
     """Return the rates of report `index` in `rows`, divided by the first report's.
 
-    If the table does not vary the number of processes, return only the smallest and the largest ratio.
+    In a table that does not vary the number of processes, which may have many rows, return only the smallest
+    and the largest ratio.
     """
     base_letter, unit = compared.table.parts[0].letter, _unit(compared, 0)
     ratios = [RateRatio(compared.ratio(row, index) or 0.0, compared.table.row_name(row)) for row in rows]
@@ -247,5 +248,4 @@ def _ratios(compared: ComparedTable, index: int, rows: Sequence[int]) -> RateRat
 
 
 def _unit(compared: ComparedTable, index: int) -> str:
-    """Return the unit of a report's rates, such as "transactions per second"."""
     return f"{rate_units_of(compared.table.parts[index].case)} per second"

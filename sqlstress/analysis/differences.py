@@ -59,7 +59,7 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report. The others differ only in fields that the table varies."""
+        """First case of the report. Its other cases differ only in fields that the table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -78,7 +78,7 @@ class DifferencesTable:
     sweeps: bool
     """Whether rows may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether a row's label has the number of files. If not, all cases of a report have one number."""
+    """Whether a row's label has the number of files. False if each report has a single number of files."""
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, its last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
@@ -97,10 +97,10 @@ class DifferencesTable:
 
 
 def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
-    """Yield a table for each table of the first report to which another report has a similar table.
+    """Yield a table for each table of the first report that has a counterpart in another report.
 
-    Tables match best if their cases differ in the fewest fields. A yielded table has the cases that at least
-    two reports have. Raise UsageError for too many tables.
+    A counterpart is the table whose cases differ in the fewest fields. A yielded table has the cases that two
+    or more reports have. Raise UsageError for too many tables.
     """
     first, *others = (group_runs(report.runs) for report in reports)
     partners = [_match_groups(first, groups) for groups in others]
@@ -127,7 +127,6 @@ def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int,
         )
 
     def distance(case: Case, other: Case) -> int:
-        """Return the number of fields in which two cases, their settings and their own options differ."""
         spec, other_spec = (experiment_of(side).table_key(side).spec for side in (case, other))
         pairs = ((case, other), (case.settings, other.settings), (spec, other_spec))
         return sum(len(differing(*pair)) for pair in pairs)
@@ -154,12 +153,15 @@ def differing(value: Any, other: Any) -> list[str]:
 
 
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
-    """Return the table of matching groups, given as (label of the report, report, group)."""
+    """Return a table of the cases that two or more of the given groups share.
+
+    `members` has (letter of the report, report, group); the groups are counterparts in different reports.
+    """
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
     layouts = [{run.case.buckets for run in group.runs} for group in groups]
-    # If each report has one number of files, and these numbers differ, the user compares numbers of files. So
-    # cases with equal numbers of processes share a row.
+    # If each report has a single number of files, and these numbers differ (20 files in A, 1 in B), the user
+    # compares numbers of files. So cases share a row even if their numbers of files differ.
     one_each = all(len(counts) == 1 for counts in layouts) and layouts.count(layouts[0]) < len(layouts)
     by_layout = not (sweeps and one_each)
     key_of = _key_of(groups, sweeps, by_layout)
@@ -177,16 +179,15 @@ def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
 
 
 def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[[Case], Key]:
-    """Return a function from a case to its key. Cases with equal keys share a row."""
     if sweeps and by_layout:
         return lambda case: (case.rate, case.buckets, case.concurrency)
     if sweeps:
         return lambda case: (case.rate, case.concurrency)
+    # An unknown number of processes (0) matches any number, so the number is left out of all keys.
     cases = [run.case for group in groups for run in group.runs]
     is_unknown = any(case.concurrency == 0 for case in cases)
 
     def work_fields(case: Case) -> Key:
-        """Return the key of a case: its label, the options that define its work, and `wal_autocheckpoint`."""
         if is_unknown:
             case = replace(case, concurrency=0)
         return case_label(case), experiment_of(case).work_key(case).spec, case.settings.wal_autocheckpoint
@@ -195,7 +196,7 @@ def _key_of(groups: Sequence[Group], sweeps: bool, by_layout: bool) -> Callable[
 
 
 SYNC_COST_TOLERANCE = 1.25
-"""Largest ratio of the costs of a sync in two reports that is not reported."""
+"""Ratio of the times for a sync in two reports above which the difference is reported."""
 Parts = Sequence[ComparedPart]
 Values = Sequence[str | None]
 """Value of a property in each report; None if unknown."""
@@ -224,10 +225,9 @@ def barriers(parts: Parts) -> Iterator[Difference]:
     letters, cases = [part.letter for part in parts], [part.case for part in parts]
 
     def barrier(subject: str, clause: str, values: Values) -> Difference:
-        """Return a property with its `values`, by report. `clause` names the property in a sentence.
+        """Return a property with its value in each report. `clause` names the property in a sentence.
 
-        Ratios of a report to the first report are meaningless if the value of either is unknown, or if their
-        values differ.
+        Ratios of a report to the first report are meaningless if their values differ, or one is unknown.
         """
         barred: list[str | None] = [None]
         for other in range(1, len(parts)):
@@ -310,11 +310,11 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
     def if_known_to_differ(values: Values) -> Values:
-        """Return `values` if two known values differ; else "" for each report, which makes no remark."""
+        """Return `values` if two known values differ; else equal values, which cause no remark."""
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(values_of: Callable[[Builds], Values]) -> Values:
-        """Return a text on each SQLite build; "none" if the driver stores nothing; None if unknown."""
+        """Return the text of `values_of` on each report's SQLite; "none" if the driver stores nothing."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, values_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]
@@ -322,7 +322,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
     cases, hosts = [part.case for part in parts], [part.report.environment.host for part in parts]
     named = [case if case.driver != UNKNOWN_DRIVER else None for case in cases]
     layouts = [{run.case.buckets for run in part.measured()} for part in parts]
-    one_each = max(map(len, layouts)) == 1  # if a report has several layouts, the rows show them
+    one_each = max(map(len, layouts)) == 1  # if a report varies the number of files, the rows show it
     syncs = [part.report.environment.sync for part in parts]
     yield remark("verified", [_verification(part) for part in parts])
     yield remark(
@@ -376,9 +376,9 @@ def _differing_settings(parts: Parts) -> Values:
 
 
 def differing_options(reports: Sequence[Report]) -> list[str]:
-    """Return the options in which the first cases of reports differ, such as "--synchronous".
+    """Return the options that keep reports from having a case in common, such as "--synchronous".
 
-    Return ["command"] if the commands differ, and ["--concurrency"] if no option differs.
+    Return ["command"] if the commands differ, and ["--concurrency"] if no option of the first cases differs.
     """
     cases = [report.runs[0].case for report in reports if report.runs]
     if len({case.workload for case in cases}) > 1:

@@ -18,20 +18,20 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk that other programs may take in most trials of a case.
+"""Share of processors or disk that other programs may take in most trials without a report.
 
 The limit is above 0, because the system's work for our processes is counted as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share of processors or disk that other programs may take in a single trial.
+"""Share of processors or disk that other programs may take in a single trial without a report.
 
 The limit is above MAX_TAKEN_SHARE, because CPU time is counted in ticks, and a few ticks are a share of 0.1
 of a short window.
 """
 MAX_SYNC_CHANGE = 2.0
-"""Largest ratio of a sync's costs before and after a measurement that is not reported."""
+"""Factor above which a change of the time for a sync, during a measurement, is reported."""
 MAX_NAMED_CASES = 2
-"""Maximum number of cases that a finding names, unless cases can differ in the number of processes."""
+"""Maximum number of cases that a finding names, unless the experiment varies the number of processes."""
 
 ShareOf = Callable[[Trial], float]
 """Function that returns the share of a resource that other programs took in a trial; 0 if unknown."""
@@ -110,7 +110,7 @@ def _changed_sync(environment: Environment) -> tuple[int, int] | None:
 
 
 def _other_load(group: Group) -> dict[str, Any]:
-    """Return keyword arguments for the finding on other programs; empty if these disturbed no trial."""
+    """Return the facts of the finding on other programs; empty if other programs disturbed no trial."""
     facts: dict[str, Any] = {}
     if worst := _worst_trial(group, taken_share):
         trial, where = worst
@@ -137,7 +137,6 @@ def _worst_trial(group: Group, share: ShareOf) -> tuple[Trial, str] | None:
 
 
 def _in_most_trials(run: Run, share: ShareOf) -> bool:
-    """Return whether `share` exceeds MAX_TAKEN_SHARE in at least half of a run's valid trials."""
     is_over = [share(trial) > MAX_TAKEN_SHARE for trial in run.valid]
     return bool(is_over) and 2 * sum(is_over) >= len(is_over)
 

@@ -91,8 +91,8 @@ def describe_durability(effective: Mapping[str, str], sync: SyncCost | None) -> 
     no_journal = durability.journal in ("memory", "off")
     caveats = (
         "a crash can corrupt the database" if no_journal else "",
-        # Without a journal file, even a crash of the program can corrupt the database, so a power failure
-        # adds no risk.
+        # Without a journal file, even a crash of the program can corrupt the database. A power failure adds a
+        # risk, lost commits, only if no commit waits for a sync.
         ""
         if no_journal and durability.syncs
         else power_failure_risk(durability.journal, durability.level).effect,
@@ -170,5 +170,4 @@ def distinct_options(builds: Builds) -> list[str | None]:
 
 
 def _per_build(builds: Builds, text: Callable[[SqliteBuild], str]) -> list[str | None]:
-    """Return the result of `text` for each build; None for an unknown build."""
     return [text(build) if build else None for build in builds]

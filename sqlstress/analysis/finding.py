@@ -9,8 +9,8 @@ P = ParamSpec("P")
 GRAVE, CAUSE, USUAL, ASIDE = range(4)
 """Ranks of sentences: reports show sentences of lower rank first.
 
-GRAVE: wrong or missing data. CAUSE: causes in the user's code. USUAL: other conclusions. ASIDE: remarks on
-accuracy.
+GRAVE: wrong or missing data. CAUSE: causes of problems in the user's code. USUAL: other conclusions. ASIDE:
+remarks on accuracy.
 """
 _RANKS: dict[Callable[..., str], int] = {}
 """Rank of each sentence function whose rank is not USUAL."""
@@ -23,7 +23,7 @@ def grave(sentence: Callable[P, str]) -> Callable[P, str]:
 
 
 def causal(sentence: Callable[P, str]) -> Callable[P, str]:
-    """Mark sentences of the decorated function as CAUSE: causes in the user's code."""
+    """Mark sentences of the decorated function as CAUSE: causes of problems in the user's code."""
     _RANKS[sentence] = CAUSE
     return sentence
 
@@ -43,7 +43,7 @@ class Finding:
         self.sentence: Callable[..., str] = sentence
         """Function that returns the English sentence. The facts are its keyword arguments."""
         self.facts: Mapping[str, Any] = facts
-        """Keyword arguments of `sentence`: numbers, labels, and named tuples of both.
+        """Keyword arguments of `sentence`: numbers, labels, and named tuples of numbers and labels.
 
         Times are in ns, and their names end in _ns. Shares are from 0 to 1. The fact `unclear` is true if
         noise hides the answer.
@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether the fact `unclear` is true, or the field `unclear` of a named tuple in the facts."""
+    """Return whether noise hides the answer: a fact, or the field of a fact, called `unclear` is true."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

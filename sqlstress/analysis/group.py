@@ -29,7 +29,7 @@ MAX_VALUE_LENGTH = 24
 ERROR = 0.05
 """Maximum probability that a report has any wrong conclusion because of noise."""
 BEST, TREND = 0.4, 0.4
-"""Shares of ERROR for two kinds of tests: which runs are best, and where throughput stops rising."""
+"""Shares of ERROR: for the tests which runs are best, and where throughput stops rising."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,10 @@ Topic = Callable[[Group], Iterator[Finding]]
 class PairwiseTests:
     """Tests that compare runs in pairs, by their figures in the passes that all runs have in common.
 
-    `error` is the probability that any result is wrong. Use either `ratio`, or `rises`, `gain` and
-    `base_ratio`, because both alternatives use the same part of `error`. A caller that repeats a test for
-    several sets of runs passes their number as `divide_error_by`.
+    `error` is the probability that any result is wrong. Each kind of test may use a part of `error`. The
+    methods `ratio`, `is_less` and `adds_little` share a part with `rises`, `gain` and `base_ratio`, so a
+    caller may use only one of these two sets. A caller that repeats a test for several sets of runs, such as
+    for each number of files, passes the number of sets as `divide_error_by`.
     """
 
     def __init__(self, runs: Sequence[Run], figures: Sequence[Mapping[int, float]], error: float) -> None:
@@ -182,12 +183,15 @@ class PairwiseTests:
         return max(runs, key=self.middle)
 
     def ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`; None for too few passes. The interval is for all pairs."""
+        """Return the ratio of `other` to `base`, with an interval that is valid for all pairs of runs.
+
+        None for too few passes.
+        """
         return self._passes.ratio(id(base), id(other))
 
-    # Choice of the best runs: each run is compared with each other run. Only the comparisons with the truly
-    # best run must be right (Hsu 1984). So the error probability is divided by the number of other runs, not
-    # by the larger number of pairs.
+    # The next two tests find the best runs: each run is compared with each other run. Only the comparisons
+    # with the truly best run must be right (Hsu 1984). So the error probability is divided by the number of
+    # other runs, not by the larger number of pairs.
 
     def is_behind(self, run: Run, other: Run, divide_error_by: int = 1) -> bool:
         """Return whether `other` is significantly better than `run`."""
@@ -197,10 +201,10 @@ class PairwiseTests:
         """Return whether `other` is significantly less than 10% (NEAR) better than `run`."""
         return self._passes.at_most(id(run), id(other), self._best / divide_error_by) < 1 / (1 - NEAR)
 
-    # Tests of curves. A curve is throughput by number of processes, for one number of files (a layout).
+    # The next tests are for a curve: throughput by number of processes, for one number of files (a layout).
 
     def rises(self, run: Run, others: Sequence[Run], divide_error_by: int) -> bool:
-        """Return whether throughput rises significantly from `run` to `others`, with more processes.
+        """Return whether throughput is significantly higher in `others`, the runs with more processes.
 
         `run` is compared with the first of `others`, with the mean of the first two, and so on. A mean of
         several runs has less noise, so it shows a rise after fewer passes.
@@ -210,13 +214,13 @@ class PairwiseTests:
         return any(self._passes.at_least(id(run), list(map(id, others[:end])), error) > 1 for end in ends)
 
     def gain(self, run: Run, other: Run, divide_error_by: int) -> float:
-        """Return an upper bound of the ratio of `other` to `run`, for tests of curves."""
+        """Return an upper bound of the ratio of `other`, a run with more processes, to `run`."""
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the ratio of `other` to `base`, with a narrower interval than `ratio`.
+        """Return the ratio of `other` to `base`; None for too few passes.
 
-        For callers that need at most one ratio for each run. None for too few passes.
+        The interval is narrower than that of `ratio`, because callers request at most one ratio for each run.
         """
         return self._passes.ratio(id(base), id(other), self._error * (1 - BEST - TREND) / self._count)
 
@@ -226,7 +230,7 @@ class PairwiseTests:
         return ratio is not None and ratio.is_below
 
     def adds_little(self, run: Run, other: Run) -> bool:
-        """Return whether `other` is significantly less than 10% (NEAR) better than `run`, by `ratio`."""
+        """Return whether `is_near` is true according to `ratio`, for callers that also use `ratio`."""
         ratio = self.ratio(run, other)
         return ratio is not None and ratio.high < 1 / (1 - NEAR)
 
@@ -265,7 +269,7 @@ def by_files(items: Iterable[T], files: Callable[[T], int]) -> dict[int, list[T]
 
 
 class ExperimentReader(Protocol):
-    """Part of a presenter (object that shows an experiment's results) that this package calls."""
+    """Methods of a presenter (object that shows an experiment's results) that this package calls."""
 
     def rate(self, run: Run) -> float | None:
         """Return the rate of a run (transactions, cycles or rows per second); None if unknown."""
@@ -280,7 +284,7 @@ class ExperimentReader(Protocol):
         """Return a clause on the reason why operations of a run failed."""
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return a text for each case: its values of the load options in which the cases differ."""
+        """Return a text such as "batch 10" for each case: options of its work in which the cases differ."""
 
 
 def reader_of(case: Case) -> ExperimentReader:
@@ -303,7 +307,7 @@ def group_runs(runs: Iterable[Run]) -> tuple[Group, ...]:
 def _without_foreign_load(run: Run) -> Run:
     """Return a copy of a run without figures on the load of other programs.
 
-    If a CPU quota stops our processes, other programs can use the processors without disturbing us.
+    If a CPU quota stops our processes, other programs use processors that we could not use anyway.
     """
     return replace(
         run,
@@ -392,6 +396,6 @@ def _split_family(family: list[Group], traits: list[Mapping[str, str]], name: st
 
 
 def sightings(group: Group, topic: str) -> Iterator[Sighting]:
-    """Yield the observations on `topic` that workers made in any trial of a group."""
+    """Yield the workers' observations on a topic, such as failed statements, in a group's trials."""
     trials = (trial for run in group.runs for trial in run.trials)
     return (sighting for trial in trials for sighting in trial.sightings if sighting.topic == topic)

@@ -31,11 +31,11 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Largest share of a latency limit that sqlstress's own delay may reach in a judged window."""
+"""If sqlstress's own delay exceeds this share of each broken limit, a window is not judged."""
 MIN_BROKEN_MARGIN = 1e-9
-"""Minimum margin of a window that broke the promise, even if a report file has wrong latencies."""
+"""Minimum margin of a window that broke the promise: above 0 even for invalid latencies."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults that break a promise, apart from latency: operations failed; not all were done; none was due."""
+"""Faults of a window other than latency: failed operations; a rate not reached; nothing due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 
@@ -151,7 +151,6 @@ def answer_of(report: Report, search: LimitSearch) -> SearchAnswer:
 
 
 def _margins_by_rate(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
-    """Return the margins of all judged windows, by rate."""
     windows: dict[int, list[float]] = {}
     for tried_rate in rates:
         if tried_rate.margins:
@@ -160,7 +159,7 @@ def _margins_by_rate(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether a search found both rates, or even 1 operation/s breaks the promise."""
+    """Return whether a search found the highest rate, or that even 1 operation/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 
@@ -191,7 +190,10 @@ def _answer_finding(best_known: SearchAnswer, rates: Sequence[TriedRate], search
 
 
 def _bounds(windows: dict[int, list[float]]) -> dict[str, WindowCount]:
-    """Return the highest rate at which most windows kept the promise, and the lowest where most broke it."""
+    """Return facts for `sentences.limit_unknown`: the best-known bounds of the answer, if any.
+
+    "kept" is the highest rate at which most windows kept the promise, "broken" the lowest other rate.
+    """
     kept = [rate for rate, margins in windows.items() if mostly_kept(margins)]
     bounds = {"kept": max(kept, default=None), "broken": min(windows.keys() - kept, default=None)}
     return {
@@ -212,7 +214,6 @@ def _longer_time_limit(search: LimitSearch) -> str:
 
 
 def _window_findings(rates: Sequence[TriedRate], promise: Promise) -> Iterator[Finding]:
-    """Yield a finding for each reason why windows were not judged, with their number."""
     reasons = Counter(skip_reason(trial, promise) for rate in rates for trial in rate.run.valid)
     if reasons[HARNESS]:
         yield Finding(sentences.limit_not_judged, windows=reasons[HARNESS], late=MAX_LATE_SHARE)

@@ -23,7 +23,7 @@ from sqlstress.statistics.compare import DIFFERENT, MIN_PASSES, NEAR, quantile, 
 from sqlstress.statistics.units import NS_PER_S, finite, rounded
 
 MAX_REPORTED_GAIN = 1.0
-"""Largest upper bound of a gain of throughput that a finding states; 1.0 is a gain of 100%."""
+"""Largest bound of a gain of throughput that findings state as "at most"; 1.0 is 100%."""
 
 
 def throughput_findings(group: Group) -> Iterator[Finding]:
@@ -67,7 +67,6 @@ def _curves(tested: PairwiseTests, runs: Sequence[Run]) -> dict[int, Curve]:
 
 
 def _best_finding(group: Group, tested: PairwiseTests, runs: Sequence[Run]) -> Finding:
-    """Return the finding on the best runs, with the range of their medians if there are several."""
     lead = leaders(tested, runs)
     medians = sorted(run.median_tps() or 0.0 for run in lead.runs)
     is_several = len(lead.runs) > 1
@@ -98,10 +97,10 @@ class Curve:
 
     @property
     def rising_runs(self) -> list[Run]:
-        """First runs of the curve: after each, more processes still raise throughput significantly.
+        """Runs from the start of the curve after which more processes still give significantly more.
 
-        The tests have a fixed order, and end with the first that shows no rise. So each test may use the
-        whole error probability.
+        The runs are tested in ascending order until one shows no rise. In such a fixed order, each test may
+        use the whole error probability.
         """
         rising = []
         for place, run in enumerate(self.runs[:-1], 1):
@@ -112,10 +111,10 @@ class Curve:
 
     @property
     def plateau_run(self) -> Run:
-        """Run with the fewest processes after which more processes gain significantly less than NEAR (10%).
+        """Run with the fewest processes beyond which throughput gains significantly less than NEAR (10%).
 
-        The last run if there is no such run. The gain is relative to the best run up to this number of
-        processes. The tests begin with the most processes. The first that cannot exclude a gain ends them.
+        The last run if there is none. The gain of more processes is relative to the best run up to this run.
+        The runs are tested in descending order until a test cannot exclude a gain of NEAR.
         """
         fewest = self.runs[-1]
         for place in range(len(self.runs) - 1, 0, -1):
@@ -152,7 +151,10 @@ class Curve:
         )
 
     def _unclear_scaling(self, rising: Sequence[Run], first: Run) -> Finding:
-        """Return the finding that throughput rises after the runs `rising`, but perhaps not after `first`."""
+        """Return the finding that noise hides whether throughput rises after the run `first`.
+
+        `rising` has the runs before `first`, after each of which throughput does rise.
+        """
         later = self.runs[self.runs.index(first) + 1 :]
         most = max(self._max_gain(first, later) - 1, NEAR)
         return Finding(
@@ -182,8 +184,8 @@ def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
 def _layout_gain(base: Curve, layout: int, curve: Curve) -> LayoutGain | None:
     """Return the throughput of `curve` (on `layout` buckets) divided by that of the curve `base`.
 
-    Both are taken at the largest number of processes that both curves have. None if there is no such number,
-    or for too few trials.
+    The two throughputs are for the largest number of processes that both curves have. None if there is no
+    such number, or for too few trials.
     """
     base_runs = {_count(run): run for run in base.runs}
     common = [run for run in curve.runs if _count(run) in base_runs]
@@ -223,7 +225,7 @@ def waits(group: Group) -> Iterator[Finding]:
 
 
 def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
-    """Return keyword arguments for the finding on significant changes of longest wait and fairness."""
+    """Return facts on significant changes of the longest wait and of fairness; {} without changes."""
     facts: dict[str, Any] = {}
     before, after = longest_wait_ns(base), longest_wait_ns(other)
     is_significant = _are_separate(_longest_waits(base), _longest_waits(other), error / 2)
@@ -239,20 +241,18 @@ def _wait_changes(base: Run, other: Run, error: float) -> dict[str, Any]:
 
 
 def _longest_waits(run: Run) -> list[float]:
-    """Return the longest wait of each valid trial, in ns."""
     return [trial.longest_wait_ns or 0 for trial in run.valid]
 
 
 def _fairness(run: Run) -> list[float]:
-    """Return the fairness of each valid trial in which it is known."""
     return [jain for trial in run.valid if (jain := finite(trial.fairness)) is not None]
 
 
 def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -> bool:
     """Return whether all values of one run exceed all values of the other, and there are enough values.
 
-    `error` is the probability of a chance result. This is the extreme case of the Mann-Whitney test, which is
-    valid for any distribution.
+    `error` is the maximum probability that this happens by chance. The test is the extreme case of the
+    Mann-Whitney test, which is valid for any distribution.
     """
     if 2 / math.comb(len(base) + len(other), len(base)) > error:
         return False
@@ -331,7 +331,7 @@ def tally(group: Group, count: Callable[[Trial], int | None]) -> tuple[int, list
 MIN_ACHIEVED_SHARE = 0.99
 """A case is saturated if significantly less than this share of the due operations was done."""
 _DEVIATIONS = 3.0
-"""Shortfall of operations, in standard deviations, that is significant with fewer than MIN_PASSES windows."""
+"""Shortfall, in standard deviations, above which fewer than MIN_PASSES windows are saturated."""
 KEPT_UP, SATURATED, RATE_UNKNOWN = "kept up", "saturated", "cannot tell"
 """Verdicts at a fixed rate: almost all due operations were done; significantly too few; unclear."""
 
@@ -348,9 +348,9 @@ def achieved_share(trials: Sequence[Trial]) -> float | None:
 def saturation(trials: Sequence[Trial], error: float) -> str:
     """Return the verdict on trials at a fixed rate: KEPT_UP, SATURATED or RATE_UNKNOWN.
 
-    `error` is the probability of a wrong SATURATED. The number of operations under way when a window
-    (measured time) opens or closes depends on chance. The scatter of MIN_PASSES or more windows shows the
-    size of this effect (Student's t). For fewer, the shortfall must exceed _DEVIATIONS standard deviations.
+    `error` is the probability of a wrong SATURATED. Even at a rate that is kept, a window (measured time) can
+    lack operations by chance: those in progress when it closes. With MIN_PASSES or more windows, their
+    scatter shows the size of this effect (Student's t). With fewer, the shortfall must exceed _DEVIATIONS.
     """
     share = achieved_share(trials)
     if share is None or share >= MIN_ACHIEVED_SHARE:

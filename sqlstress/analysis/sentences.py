@@ -143,7 +143,7 @@ class Noise(NamedTuple):
     enough: int | None
     """Number of trials of each case that would show the difference; None if more than `too`."""
     too: int
-    """Largest number of trials of each case that a sentence advises."""
+    """Largest number of trials of each case that a sentence may advise."""
 
 
 def _noise(noise: Noise) -> str:
@@ -265,7 +265,7 @@ def starvation(
 
 
 class CommitWorth(NamedTuple):
-    """Targets whose commits are equally durable."""
+    """Durability of commits, and the targets (such as SQLite) that have this durability."""
 
     sides: Sequence[str]
     worth: str
@@ -295,7 +295,7 @@ class SidesAhead(NamedTuple):
     unclear: bool = False
     """Whether noise hides which of the targets `ahead` leads."""
     low: float | None = None
-    """Lowest bound of the ratio of the leader to the next target; None for several leaders."""
+    """Smallest possible ratio of the leader to the next target; None for several leaders."""
     high: float | None = None
 
 
@@ -366,7 +366,7 @@ def answer(
 
 
 class ValueRange(NamedTuple):
-    """Throughput with an option's value, relative to the first value, in the best and the worst case."""
+    """Cases in which an option's value gains most and least throughput, relative to the first value."""
 
     value: str
     most: float
@@ -487,7 +487,7 @@ def harness_late(*, where: str, late_ns: float, p99_ns: float, most: str | None 
 
 
 class TracedStep(NamedTuple):
-    """SQL statement that the user's code ran."""
+    """SQL statement of the user's code that is part of a suspected fault."""
 
     statement: str
     at: str
@@ -515,10 +515,10 @@ def suspicion(
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    The user's code runs the statement `first`, and later `then`. `late` is whether Python's sqlite3 began the
-    transaction only at the write. `held` is whether every check of the data passed. `kept` lists the columns
-    that a write of a whole row wrote back unchanged.
-    `ignored_lock` is a method that should lock the row, such as "with_for_update".
+    The user's code runs the statement `first`, and later `then`. `failed` is whether a check of the data
+    failed, which makes the fault probable, and `held` whether every check passed. `late` is whether Python's
+    sqlite3 began the transaction only at the write. `kept` lists the columns that a write of a whole row
+    wrote back unchanged. `ignored_lock` is a method that locks nothing in SQLite, such as "with_for_update".
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
@@ -663,7 +663,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults of the user's code, by effect, or by kind if the effect is unknown."""
+"""Sentences on suspected faults, by the fault's effect, or by its kind if no effect is listed."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
@@ -836,7 +836,7 @@ _ACTIVITIES = {
     "or after COMMIT.",
     COMPUTES: "compute before BEGIN, or write fewer rows in each transaction.",
 }
-"""Clause on the cure of a long transaction, and on its cause if known, by activity."""
+"""Clause on the cure of a long transaction, by the activity of its process."""
 
 
 def lock_not_seen(*, where: str, samples: int) -> str:
@@ -904,7 +904,7 @@ class RateRatio(NamedTuple):
 
 
 class RateRatios(NamedTuple):
-    """Ratios of a report's rates to the first report's: for each case, or only the extremes."""
+    """Ratios of a report's rates to the first report's, for all cases or only the smallest and largest."""
 
     of: str
     """Letter of the first report, such as A."""
@@ -929,7 +929,7 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Conclusion on the rates of two reports, `a` and `b`, in the cases with the verdict `verdict`."""
+    """Statement on the rates of reports `a` and `b`, for all cases whose ratio has one verdict."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""
@@ -942,7 +942,7 @@ class Claim(NamedTuple):
     repeat: int | None = None
     """Number of trials of each case that would rule out chance; None unless TOO_FEW."""
     low: float | None = None
-    """Lowest lower bound of the ratios' intervals; None without intervals."""
+    """Lower end of a range that includes the intervals of all ratios; None without intervals."""
     high: float | None = None
     several: bool = False
 
@@ -1164,7 +1164,6 @@ def lost_locks(
 
 
 def _consequences(errors: Sequence[str]) -> str:
-    """Return a sentence such as " SQLITE_CORRUPT follows from it."; empty without errors."""
     return f" {listing(errors)} {'follow' if len(errors) > 1 else 'follows'} from it." if errors else ""
 
 
@@ -1173,9 +1172,9 @@ def _deleted_files(
 ) -> str:
     """Return a text on deleted database files, with the probable cause.
 
-    `at` is the line that deleted the files, and `count` how often. If `at` is None, `count` is the number of
-    processes that had the files open, `holders` the number that still had a lock on them, and `signs` whether
-    a process seems to have lost its locks.
+    `at` is the line of code that deleted the files, and `count` the number of deletions. If the line is
+    unknown (None), `count` is the number of processes that had the files open, `holders` the number that
+    still had a lock on them, and `signs` whether a process seems to have lost its locks.
     """
     if at:
         return (

@@ -14,9 +14,10 @@ from sqlstress.registry import result_formats
 from sqlstress.report import Report, Verdict
 
 WRONG, UNPROVED, PROVED = "crash-wrong", "crash-unproved", "crash-proved"
-"""Statuses of a crash test: data was wrong; too little was tested for a proof; all data was right.
+"""Statuses of a study: data was wrong; too little was tested for a proof; all data was right.
 
-In other studies, WRONG also means wrong data, and PROVED that an answer was found.
+The values are named after crash tests. In other studies, PROVED only means that there is an answer, such as
+a hunt (search for races) in which no round failed.
 """
 NO_ANSWER = "cannot-tell"
 """Status of a study, such as a search, without an answer. It counts as a failure with --strict."""
@@ -68,7 +69,7 @@ def ended_early(error: str | None, rounds: str | None = None) -> Iterator[Findin
 
 
 class ResultReader(Protocol):
-    """Part of a study's presenter (object that shows its results) that this package calls."""
+    """Methods of a study's presenter (object that shows its results) that this package calls."""
 
     def part(self, result: Any) -> ReportPart:
         """Return the part of the report that shows this result, with the verdict."""
@@ -78,7 +79,6 @@ class ResultReader(Protocol):
 
 
 def _results(report: Report) -> list[tuple[ResultReader, Any]]:
-    """Return a tuple (object that shows the result, result) for each study of the report."""
     return [(get_experiment(name).presenter(), result) for name, result in report.results.items()]
 
 

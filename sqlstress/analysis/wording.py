@@ -139,7 +139,7 @@ def places(cases: Iterable[Case]) -> str:
     if not all(experiment_of(case).sweeps for case in listed):
         return listing([place(case) for case in listed])
     by_rate: dict[int, list[Case]] = {}
-    for case in sorted(listed, key=lambda case: case.rate):  # a rate of 0 is a closed loop
+    for case in sorted(listed, key=lambda case: case.rate):  # the rate 0 stands for operations back to back
         by_rate.setdefault(case.rate, []).append(case)
     by_layout: dict[tuple[bool, str], list[str]] = {}
     for rate, rate_cases in by_rate.items():
@@ -191,8 +191,8 @@ def _numbers(values: Sequence[int], with_unit: Callable[[int], str]) -> str:
     return listing([*first_parts, last.removesuffix(digits(values[-1])) + with_unit(values[-1])])
 
 
-# Changes of a figure in gates, which pass or fail in CI: A/B tests, and checks against a baseline. `metric`
-# is "tps" or "p99".
+# Changes of a figure in tests that can fail a build: A/B tests, and checks against a baseline. `metric` is
+# "tps" or "p99".
 
 
 def signed(ratio: float) -> str:
@@ -260,7 +260,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""If this share of the failures waited for the whole timeout, a sentence names only the timeout."""
+"""If this share of failures waited for the whole timeout, a sentence says so of all failures."""
 
 
 class FailureTime(NamedTuple):

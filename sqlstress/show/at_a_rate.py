@@ -62,7 +62,7 @@ def lateness(run: Run) -> Latency | None:
 def _latency_column(
     name: str, latency_of: Callable[[Run], Latency | None], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column with the percentile, in ms, with which `name` ends: "service p99"."""
+    """Return a column with a latency percentile, in ms. The end of `name` selects it: "service p99"."""
     return percentile_column(
         name, lambda row: latency_of(row.run) if row.trial else None, meaning=meaning, leaves=leaves
     )
@@ -71,7 +71,7 @@ def _latency_column(
 def _share_column(
     what: str, count: Callable[[Arrived], int], meaning: str, leaves: int | None = None
 ) -> Column[Row]:
-    """Return a column with a count as a percentage of the due operations. The cell is empty for 0."""
+    """Return a column with the result of `count` as a percentage of the due operations; empty for 0."""
 
     def cell(row: Row) -> str | None:
         arrived = [trial.arrived for trial in row.run.valid if trial.arrived]
@@ -134,7 +134,7 @@ def blocks(group: Group, failed_column: Column[Row], proof_clause: str) -> Itera
 
 
 MAX_LATE_SHARE = 0.10
-"""Largest delay caused by sqlstress itself, as a share of the p99 latency, that is not reported."""
+"""Delay caused by sqlstress itself, as a share of the p99 latency, above which it is reported."""
 
 
 def rate_findings(group: Group) -> Iterator[Finding]:
@@ -146,7 +146,7 @@ def rate_findings(group: Group) -> Iterator[Finding]:
 
 
 def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
-    """Return the runs by (number of buckets, number of processes), in ascending order of the rate."""
+    """Return the runs by (number of buckets, number of processes), each list ascending by rate."""
     found: dict[tuple[int, int], list[Run]] = {}
     for run in sorted((run for run in runs if run.case.rate), key=lambda run: run.case.rate):
         found.setdefault((run.case.buckets, run.case.concurrency), []).append(run)
@@ -154,7 +154,6 @@ def runs_by_curve(runs: Sequence[Run]) -> Mapping[tuple[int, int], list[Run]]:
 
 
 def _saturation_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on cases that did not keep up with their rate, or may not have kept up."""
     measured = [run for run in group.runs if run.valid]
     error = ERROR / group.groups / max(1, len(measured))
     by_answer: dict[str, list[Run]] = {KEPT_UP: [], SATURATED: [], RATE_UNKNOWN: []}

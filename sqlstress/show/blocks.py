@@ -57,9 +57,9 @@ class Bullets:
 
 
 FIRST_FINDINGS = 3
-"""Number of findings that brief formats show, without remarks on accuracy (rank ASIDE).
+"""Usual number of findings that brief formats show, not counting remarks on accuracy (ASIDE).
 
-More are shown if there are many GRAVE findings: all of these, and up to FIRST_FINDINGS of the rank CAUSE.
+If there are more findings of the rank GRAVE, all of these are shown, and up to this number of the rank CAUSE.
 """
 
 
@@ -121,11 +121,11 @@ class Column(Generic[C]):
     meaning: str = ""
     """Explanation of the column for the legend, as clauses; empty if the name is clear.
 
-    Columns can share an explanation with the placeholder PERCENTILES. The legend replaces it by a clause on
-    the percentiles in their names, such as "p50 and p99: 50% and 99%".
+    The columns "p50" and "p99" can share an explanation that contains the placeholder PERCENTILES. The legend
+    replaces the placeholder by the clause "p50 and p99: 50% and 99%".
     """
     leaves: int | None = None
-    """Rank for dropping columns from a table that is too wide, lowest first; None to keep the column."""
+    """Order in which a table that is too wide drops columns: lowest number first. None: never dropped."""
     csv: str = ""
     """Name of the column in the CSV file, with its unit; empty if the column is not in the file."""
     value: Callable[[Trial], Value] = lambda _: None
@@ -182,7 +182,7 @@ class Table:
 
 
 def meanings(table: Table) -> Iterator[str]:
-    """Yield the explanations of a table's columns. An explanation that columns share occurs once."""
+    """Yield the explanations of a table's columns. If columns share an explanation, yield it once."""
     names: dict[str, list[str]] = {}
     for column in table.columns:
         if column.meaning:
@@ -358,7 +358,7 @@ NOTHING_LOST = "no acknowledged write was lost"
 def verified_legend(group: Group, ok: str = NOTHING_LOST, word: str = "ok") -> Iterator[str]:
     """Yield the explanation of the cells in the column VERIFIED.
 
-    `word` is the cell of runs with right data, and `ok` a clause that explains this word.
+    `word` is the text of the cell if all data is right, and `ok` is the clause that explains this text.
     """
     statuses = {run.verdict.status for run in group.runs}
     words = {**_WORDS, "ok": word}

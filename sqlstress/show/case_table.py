@@ -86,14 +86,15 @@ def rows_of(group: Group) -> list[Row]:
 
 
 def trial_cell(figure: Callable[[Trial], str | None]) -> Cell:
-    """Return a function from a row to its cell. `figure` returns the cell for the row's trial."""
+    """Return a `Column.cell` that calls `figure` with the row's trial; None without a trial."""
     return lambda row: None if row.trial is None else figure(row.trial)
 
 
 def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
-    """Return a function from a row to the latencies of one kind of operation, from all trials of the case.
+    """Return a function that returns a row's latencies of one kind of operation, over all trials.
 
-    The function returns None without such operations. Percentiles of too few operations are None.
+    The function returns None if there were no such operations. A percentile is None for too few operations,
+    because a single slow operation would change it.
     """
 
     def latency_of(row: Row) -> Latency | None:
@@ -104,7 +105,7 @@ def kind_latency(kind: str) -> Callable[[Row], Latency | None]:
 
 
 def percentile_column(name: str, latency_of: Callable[[R], Latency | None], **more: Any) -> Column[R]:
-    """Return a column with the percentile, in ms, with which `name` ends: "replace p99"."""
+    """Return a column with a latency percentile, in ms. The end of `name` selects it: "replace p99"."""
     first, _, second = f"{name} ms".partition(" ")
     percentile = PERCENTILE_OF[name.rpartition(" ")[2]]
 
@@ -124,7 +125,7 @@ def trial_column(
 ) -> Column[Row]:
     """Return a column, called `name` in tables and `csv` in the CSV file.
 
-    `value` returns the figure of a trial, and `write` turns the figure into the text of a cell.
+    `value` returns a trial's figure, which the CSV file shows. `write` turns the figure into a table cell.
     """
     return Column(name, cell=trial_cell(lambda trial: write(value(trial))), csv=csv, value=value, **more)
 
@@ -138,14 +139,13 @@ def setting_columns(group: Group) -> tuple[Column[Row], ...]:
 
 
 def _total_cell(row: Row) -> str | None:
-    """Return a case's median TPS with its uncertainty; FAILED or SKIPPED without figures."""
     if row.trial is None:
         return SKIPPED if row.run.skipped else FAILED
     return rate_cell(row.run.median_tps(), spread([*row.run.rates().values()]), disturbed=disturbed(row.run))
 
 
 def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str:
-    """Return `figure` with the uncertainty that follows from the `rates` of all trials: "22k ±8%".
+    """Return the cell `figure` with its uncertainty, computed from the `rates` of all trials: "22k ±8%".
 
     A "~" at the front means that other programs, or a CPU quota, disturbed the run.
     """
@@ -153,13 +153,11 @@ def marked_cell(run: Run, figure: str | None, rates: Mapping[int, float]) -> str
 
 
 def _per_process(row: Row) -> str | None:
-    """Return a case's median TPS divided by the number of processes."""
     total = finite(row.run.median_tps()) if row.trial else None
     return None if total is None else count_cell(total / max(1, row.run.case.concurrency))
 
 
 def _longest_wait(row: Row) -> str | None:
-    """Return the longest wait in a case's valid trials, in ms; None if waits were not observed."""
     waited = row.trial is not None and row.trial.longest_wait_ns is not None
     return ms_cell(longest_wait_ns(row.run)) if waited else None
 
@@ -289,7 +287,7 @@ def compared_rate_cell(compared: ComparedTable, row: int, index: int) -> str | N
 
 
 def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
-    """Return a function for comparisons. `figure` returns the cell for a run and its median trial."""
+    """Return a `ComparisonFigure.cell` that calls `figure` with the cell's run and its median trial."""
 
     def cell(compared: ComparedTable, row: int, index: int) -> str | None:
         run, trial = compared.run(row, index), compared.trial(row, index)
@@ -299,7 +297,7 @@ def run_cell(figure: Callable[[Run, Trial], str | None]) -> ComparedCell:
 
 
 def compared_trial_cell(figure: Callable[[Trial], str | None]) -> ComparedCell:
-    """Return a function for comparisons. `figure` returns the cell for a run's median trial."""
+    """Return a `ComparisonFigure.cell` that calls `figure` with the median trial of the cell's run."""
     return run_cell(lambda _, trial: figure(trial))
 
 
@@ -307,7 +305,7 @@ _LONGEST_HEADING, _CUT = 6, 4
 
 
 def comparison_figure(column: Column[Row]) -> ComparisonFigure:
-    """Return the figure of a column, which is for a single report, as a figure for comparisons."""
+    """Return a figure for comparisons of reports that shows a column of the tables of single reports."""
     first, second = column.heading
     brief = first if len(first) <= _LONGEST_HEADING else f"{first[:_CUT]}."
     return ComparisonFigure(

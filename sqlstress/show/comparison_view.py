@@ -76,7 +76,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[ComparisonView]:
 
 
 def _by_letter(lettered: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return the letters of all reports with a text, by text. The reports are pairs (letter, text)."""
+    """Return the letters of the reports that share a text, by text, from pairs (letter, text)."""
     letters: dict[str, list[str]] = {}
     for letter, text in lettered:
         letters.setdefault(text, []).append(letter)
@@ -109,7 +109,6 @@ def comparison_heading(comparison: Comparison) -> Iterator[Block]:
 
 
 def _environments_table(comparison: Comparison) -> Table:
-    """Return a table of the reports' environments: system, cores, cost of a sync, speed of SQLite."""
     columns = (
         Column("", align="left"),
         Column("report", align="left"),
@@ -127,7 +126,6 @@ def _environments_table(comparison: Comparison) -> Table:
 
 
 def _environment_cells(report: Report) -> Iterator[str | None]:
-    """Yield a report's cells in the table of environments; None for an unknown value."""
     host, sync = report.environment.host, report.environment.sync
     yield shortened(SYSTEMS.get(host.system, host.system), 12)
     yield None if host.cores is None else whole_cell(host.cores)
@@ -139,7 +137,6 @@ def _environment_cells(report: Report) -> Iterator[str | None]:
 
 
 def _blocks_before(compared: ComparedTable) -> Iterator[Block]:
-    """Yield the blocks above the figures: the work of each report, differences and warnings."""
     parts = compared.table.parts
     what = _presenter(compared).activity
     work = _by_letter((part.letter, what(part.group)) for part in parts)
@@ -182,7 +179,6 @@ def _other_differences(compared: ComparedTable) -> Iterator[str]:
 
 
 def _values_by_part(difference: Difference, compared: ComparedTable) -> str:
-    """Return a sentence on a difference, with its value in each report."""
     lettered = zip(compared.table.parts, difference.values, strict=True)
     values = _by_letter((part.letter, value or "unknown") for part, value in lettered)
     clauses = [f"{listing(letters)}: {value}." for value, letters in values.items()]
@@ -198,12 +194,10 @@ def tables(compared: ComparedTable) -> Iterator[Table]:
 
 
 def _presenter(compared: ComparedTable) -> Presenter:
-    """Return the object that shows the results of the compared experiment."""
     return presenter_of(compared.table.parts[0].case)
 
 
 def _compared_figures(compared: ComparedTable) -> FigureGroups:
-    """Return the figures to compare, in the groups that the experiment declares."""
     parts = compared.table.parts
     runs = tuple(run for part in parts for run in part.measured())
     return _presenter(compared).comparison_figures(replace(parts[0].group, runs=runs))
@@ -225,9 +219,9 @@ def _fitting_tables(compared: ComparedTable, indices: Sequence[int]) -> Iterator
 
 
 def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[tuple[Column[int], ...]]:
-    """Yield the columns of each group of figures, for the reports with these indices.
+    """Yield the columns that a table must keep together: those of a group of figures.
 
-    If a group is wider than WIDTH, yield the columns of each of its figures.
+    If the columns of a group are wider than WIDTH together, yield the columns of each figure separately.
     """
     rows, labels = range(len(compared.table.keys)), _labels(compared)
     for measures in _compared_figures(compared):
@@ -238,7 +232,6 @@ def _column_groups(compared: ComparedTable, indices: Sequence[int]) -> Iterator[
 
 
 def _width(table: Table) -> int:
-    """Return the width of a table on a terminal, in characters, with the gaps between columns."""
     cells = zip(*table.rows, strict=True)
     widths = (
         max(map(len, (*column.heading, *column_cells)))
@@ -248,7 +241,6 @@ def _width(table: Table) -> int:
 
 
 def _legend(compared: ComparedTable) -> str:
-    """Return a sentence that explains the columns of all tables of figures."""
     table = compared.table
     units = " or ".join(dict.fromkeys(units_of(part.case) for part in table.parts))
     rows, indices = range(len(table.keys)), range(len(table.parts))
@@ -258,7 +250,6 @@ def _legend(compared: ComparedTable) -> str:
 
 
 def _labels(compared: ComparedTable) -> tuple[Column[int], ...]:
-    """Return the columns that identify the case of a row."""
     table = compared.table
     if table.sweeps:
         columns = case_columns(table.case)

@@ -212,7 +212,7 @@ def _json_value(value: object) -> Value:
 def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
     """Return the columns of cases and trials, as pairs (name, function).
 
-    A dict would not do, because a name may occur twice: the columns of a user's transaction called
+    The result is no dict, because a name may occur twice: the columns of a user's transaction called
     "sync_append" have names that REPORT also has.
     """
     trials = [trial for run in runs for trial in run.trials]
@@ -253,7 +253,6 @@ def _trial_columns(runs: Sequence[Run]) -> list[tuple[str, Getter[_Row]]]:
 
 
 def _worker_columns(runs: Sequence[Run]) -> _Columns:
-    """Return the columns of workers, with the number of operations of each kind."""
     workers = [worker for run in runs for trial in run.trials for worker in trial.workers]
     kinds = _all_keys(worker.operations for worker in workers)
     counts = {f"worker_{kind}_transactions": _operations(kind) for kind in kinds}
@@ -261,7 +260,10 @@ def _worker_columns(runs: Sequence[Run]) -> _Columns:
 
 
 def _columns_of(part: Callable[[_Row], T | None], columns: Mapping[str, Getter[T]]) -> _Columns:
-    """Return `columns` as functions of a row. `part` selects their object, or None for an empty field."""
+    """Return `columns`, functions of an object such as a trial, as functions of a row.
+
+    `part` returns the row's object, or None, for which the field is empty.
+    """
 
     def getter(value: Getter[T]) -> Getter[_Row]:
         return lambda row: None if (holder := part(row)) is None else value(holder)
@@ -288,7 +290,6 @@ def _all_keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def _sqlite_version(row: _Row) -> str | None:
-    """Return the version of SQLite that a row's run used; None if unknown."""
     report, run = row.report, row.run
     arms = report.ab.arms if report.ab else ()
     builds = next((arm.builds for arm in arms if arm.name == run.arm), ()) or report.environment.builds

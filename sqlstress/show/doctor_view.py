@@ -70,7 +70,6 @@ def hunt_text(conclusion: str) -> str:
 
 
 def _verdict(warnings: Iterable[Warning]) -> str:
-    """Return a sentence on whether this system is fit for measurements."""
     serious = [warning.code for warning in warnings if warning.serious]
     if unfit := [_UNFIT[code] for code in serious if code in _UNFIT]:
         return f"Not fit for measuring: {listing(unfit)}."
@@ -81,7 +80,7 @@ def _verdict(warnings: Iterable[Warning]) -> str:
 
 
 Entry = tuple[str | None, str]
-"""Label and text. The label "" continues the entry above. The label None marks a complete line."""
+"""Label and text. The label "" continues the entry above. None: the text is a whole line."""
 
 
 def _surroundings(

@@ -27,7 +27,7 @@ class Ending(NamedTuple):
     text: str = ""
     """Line for standard error; empty if the report itself states the problem."""
     reason: str = ""
-    """Line for standard error if `text` is empty and the report is not printed."""
+    """Line that replaces `text` if the report, which states the problem, is not printed."""
 
 
 def endings(report: Report, *, strict: bool = False, saved: Sequence[str] = ()) -> tuple[Ending, ...]:
@@ -122,7 +122,6 @@ def _ab_endings(report: Report, test: AbTest, strict: bool, saved: Sequence[str]
 
 
 def _result_endings(report: Report, strict: bool, saved: Sequence[str]) -> Iterator[Ending]:
-    """Yield the problems of studies without cases, such as a crash test."""
     if report.interrupted:
         yield _stopped(progress(report), saved, "what was measured" if report.runs else "what was proved")
     all_parts = parts(report)

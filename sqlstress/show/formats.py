@@ -27,7 +27,7 @@ def _lazy(module: str, name: str) -> Callable[..., str]:
 
 
 def _figures_only(form: str, module: str, name: str) -> Callable[..., str]:
-    """Return a function like `_lazy` that raises UsageError for reports without cases.
+    """Return the function of `_lazy`, which here raises UsageError for reports without cases.
 
     `form` is the name of the format in the error.
     """
@@ -74,7 +74,7 @@ CHECK_FORMATS: dict[str, Callable[..., str]] = {
 NAMED_FORMATS: dict[str, Callable[[Sequence[tuple[str, Report]]], str]] = {
     "html": _lazy("page.html_file", "named_html"),
 }
-"""Functions for `--output` with several named reports, by suffix of the file."""
+"""Functions for `--output` that show several reports under their names, by suffix of the file."""
 
 SECOND_FILES: dict[str, tuple[str, Callable[..., str]]] = {
     "github-action-benchmark": ("-latency", _lazy("trackers", "latency_json"))

@@ -72,7 +72,6 @@ def _accepted(text: str) -> str:
 
 
 def _errors(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the title and the text of each error of a report."""
     for part in parts(report):
         if part.verdict.status == WRONG:
             yield f"{part.kind}: {part.name}", part.verdict.finding.text
@@ -91,7 +90,6 @@ def _errors(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the title and the text of each warning of a report."""
     for part in parts(report):
         if part.verdict.status in (UNPROVED, NO_ANSWER):
             yield f"{part.kind}: {part.name}", part.verdict.finding.text

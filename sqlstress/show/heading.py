@@ -80,7 +80,6 @@ def durability(group: Group, environment: Environment) -> tuple[str, ...]:
 
 
 def _durability(group: Group, run: Run, trial: Trial, environment: Environment) -> str:
-    """Return a sentence on the durability of a trial's commits, with the name of a compared target."""
     sides = sides_of(group)
     side = next((side for side in sides if run in side.runs), None)
     if side and trial.durability:
@@ -95,10 +94,12 @@ def _durability(group: Group, run: Run, trial: Trial, environment: Environment) 
 
 
 def warnings(group: Group, environment: Environment, findings: tuple[Finding, ...]) -> tuple[str, ...]:
-    """Return the warnings to show above the figures, except warnings of runs that `findings` repeat."""
+    """Return the warnings to show above the figures.
+
+    A warning of a run is left out if one of `findings` has its code, and so states it, too.
+    """
     repeated = {finding.code for finding in findings}
-    # A warning on a WAL bug does not apply if no trial used a WAL, according to the settings that were read
-    # back.
+    # A warning on a WAL bug does not apply if no trial used a WAL.
     modes = [trial.effective.get("journal_mode") for run in group.runs for trial in run.trials]
     without_wal = bool(modes) and all(mode and mode != "wal" for mode in modes)
     others = _other_sqlite(group.runs)
@@ -110,7 +111,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
     ]
     for warning in environment.warnings:
         of_library = warning.code in OF_LIBRARY
-        # If a CPU quota stopped processes, the warning that `disturbances` yields has more details.
+        # If a CPU quota stopped processes, `disturbances` (below) yields a warning with more details.
         is_repeated = warning.code == "cpu-quota" and group.met_quota
         if warning.serious and not (of_library and elsewhere) and not is_repeated:
             remark = " This is sqlstress's own SQLite; your program may use another."
@@ -127,7 +128,7 @@ def warnings(group: Group, environment: Environment, findings: tuple[Finding, ..
 
 
 def _other_sqlite(runs: Sequence[Run]) -> list[Sighting]:
-    """Return the other SQLite library (not the driver's) observed in each trial; [] unless in every trial."""
+    """Return each trial's SQLite library if it is not the driver's; [] unless observed in every trial."""
     found = [
         [sighting for sighting in trial.sightings if sighting.topic == OTHER_SQLITE]
         for run in runs
@@ -191,7 +192,6 @@ def _wait_conditions(group: Group) -> Iterator[tuple[str, bool]]:
 
 
 def _setting_conditions(group: Group) -> Iterator[str]:
-    """Yield one text with the shared settings in _OPTIONAL, and the pragmas; nothing without any."""
     chosen = [(name, {getattr(run.case.settings, name) for run in group.runs}) for name in _OPTIONAL]
     named = [f"{name}={int(value)}" for name, (value, *more) in chosen if value is not None and not more]
     named += [f"{name}={value}" for name, value in group.case.settings.pragmas if group.setting != "pragma"]
@@ -200,7 +200,7 @@ def _setting_conditions(group: Group) -> Iterator[str]:
 
 
 def _all_libraries(group: Group, report: Report) -> Iterator[str]:
-    """Yield the drivers with their libraries; for each variant of an A/B test if the variants differ."""
+    """Yield the drivers with their libraries: for each variant of an A/B test if the variants differ."""
     environment, arms = report.environment, report.ab.arms if report.ab else ()
     by_arm = {
         arm.name: tuple(

@@ -42,7 +42,6 @@ def report_junit(*reports: Report) -> str:
 
 
 def _suite(report: Report) -> ElementTree.Element:
-    """Return the suite of a report: its properties and tests."""
     suite = ElementTree.Element("testsuite", name=f"sqlstress on {surroundings(report.environment)}")
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in _properties(report):
@@ -56,7 +55,6 @@ def _suite(report: Report) -> ElementTree.Element:
 
 
 def _properties(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield the properties (name, value) of a suite: origin, command, libraries, warnings."""
     yield "measured", heading.origin(report)
     yield "command", " ".join(report.command)
     for build in report.environment.builds:

@@ -36,7 +36,6 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Return a text as one line of Markdown, with escaped markup."""
     return _MARKUP.sub(r"\\\g<0>", escape(brief(text), quote=False))
 
 

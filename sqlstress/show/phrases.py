@@ -70,7 +70,7 @@ def facts_of(sentence: Sentence) -> dict[str, Any]:
 
 
 def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    """Yield sample arguments of a sentence function: all, then variants that omit or change one of them."""
+    """Yield sample arguments of a sentence function: all, then variants that omit or change one argument."""
     facts, parameters = facts_of(sentence), signature(sentence).parameters
     yield facts
     for name, fact in facts.items():
@@ -83,7 +83,6 @@ def variants_of(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 
 def _sample(name: str, kind: Any) -> Any:
-    """Return a sample value for a parameter with this name and type (`kind`)."""
     if get_origin(kind) is UnionType:
         kind = next(alternative for alternative in get_args(kind) if alternative is not NoneType)
     if get_origin(kind) is Sequence:

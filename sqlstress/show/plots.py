@@ -166,9 +166,8 @@ def bar_plots(
 ) -> Iterator[Plot]:
     """Yield a plot of rates as bars, with views of absolute and of relative rates.
 
-    A relative rate is a report's rate divided by its rate of the first case that all reports have. `names`
-    has a label for each report. `bar` returns (title of the view, key of the bar) for a case, and `bar_name`
-    the name of the case's bar.
+    A relative rate is a report's rate divided by its own rate in the first case that all reports have.
+    `names` has a label for each report. `bar` and `bar_name` are methods of `Presenter`.
     """
     places = range(len(compared.table.parts))
     titled: dict[str, dict[Hashable, int]] = {}
@@ -193,7 +192,7 @@ def bar_plots(
 
 
 def _relative_rate(compared: ComparedTable, base: int) -> Figure:
-    """Return a function: a report's rate in a row / its rate in the row `base`."""
+    """Return a function that returns a report's rate in a row, divided by its rate in the row `base`."""
 
     def figure(row: int, place: int) -> float | None:
         rate, base_rate = compared.rate(row, place), compared.rate(base, place)
@@ -306,9 +305,9 @@ def latency_lines(
 
 
 _COARSER = 4
-"""Number of low bits of a histogram index that an outline ignores, for eight steps per doubling."""
+"""Number of low bits of a bucket's index to ignore in an outline: eight steps per doubling."""
 _BUCKETS = 0x7F80
-"""Index of the first histogram bucket above all finite 32-bit floats."""
+"""Number of buckets of a histogram. Their indices are the high 16 bits of a finite 32-bit float."""
 
 
 def distributions(

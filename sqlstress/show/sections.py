@@ -63,7 +63,6 @@ class Pages:
         return self._page(check_blocks(checked, metric, max_drop))
 
     def _page(self, blocks: Iterable[Block]) -> str:
-        """Return blocks as text, with an empty line between them."""
         all_blocks = tuple(blocks)
         return "\n\n".join(filter(None, (*map(self.drawn, all_blocks), self.closing(all_blocks)))) + "\n"
 
@@ -118,13 +117,14 @@ LONGEST = 120
 _SENTENCE = re.compile(r"[.!?](?=\s+[A-Z])")
 """Pattern of the end of a sentence."""
 _CLAUSE = re.compile(r"\([^)]*\)|([;,:]\s|\s(?=\())")
-"""Pattern whose first group is a position, outside of brackets, at which a sentence can be cut."""
+"""Pattern of places to cut a sentence. The first group is None for brackets, where no cut is made."""
 
 
 def headline(sections: Iterable[Section]) -> str:
-    """Return the headline of a report: the first sentence on wrong data, if there is wrong data.
+    """Return the headline of a report: the first sentence on wrong data, if any data is wrong.
 
-    Else the first sentence of the verdict; without a verdict, of the findings, or else of the description.
+    Otherwise, return the first sentence of the verdict, of the findings, or of the description: the first of
+    these that the report has.
     """
     blocks = [block for section in sections for block in section.blocks]
     statements = [block.text for block in blocks if isinstance(block, VerdictLine)]

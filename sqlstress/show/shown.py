@@ -67,7 +67,7 @@ LOCKED = "the database was locked"
 LOCKED_FOR_LONGER = f"{LOCKED} for longer than --busy-timeout"
 SNAPSHOT_OUT_OF_DATE = "other transactions had changed what they had read (BUSY_SNAPSHOT)"
 WHOLE_GROUP_TOPICS: tuple[Topic, ...] = (partial_proofs, figure_limits)
-"""Functions that yield findings for a whole group. Other topics yield findings for each of its parts."""
+"""Topics that are called once for a whole group. Other topics are called for each of its parts."""
 
 
 def by_part(topic: Topic, group: Group) -> Iterator[Finding]:
@@ -88,13 +88,13 @@ class Presenter:
     """Object that shows the results of an experiment. Subclasses override the methods that differ."""
 
     topics: ClassVar[tuple[Topic, ...]] = (partial_proofs, figure_limits)
-    """Functions that yield the findings on a group, in order, except those on wrong or missing data."""
+    """Topics of this experiment, in order. Findings on wrong or missing data are added by the caller."""
     measures: ClassVar[FigureGroups] = ((ROWS_FIGURE, RATIO), (SPREAD,), (TIME,))
     """Groups of figures that a comparison of reports shows by default."""
     proves: ClassVar[str] = NOTHING_LOST
     """Fact that the checks of the data prove, as a clause."""
     together: ClassVar[int] = 1
-    """Number of reports that fit next to the first report in a table of 80 characters."""
+    """Number of reports, next to the first, that a table of a comparison shows within 80 characters."""
 
     def failure_reason(self, run: Run) -> str:
         """Return the reason why operations of a run failed, as a clause."""
@@ -165,7 +165,7 @@ class Presenter:
         return units_of(case)
 
     def loads(self, cases: Sequence[Case]) -> list[str]:
-        """Return a text for each case: its values of the load options in which the cases differ."""
+        """Return a text such as "batch 10" for each case: options of its work in which the cases differ."""
         parts = [experiment_of(case).table_key(case).spec for case in cases]
         names = dict.fromkeys(name for part in parts for name in differing(parts[0], part))
         return [
@@ -173,7 +173,7 @@ class Presenter:
         ]
 
     def bar(self, case: Case) -> tuple[str, Hashable]:
-        """Return (title of the view that shows a case in a bar plot, key of the case's bar in this view)."""
+        """Return (title of a view, key of a bar): where the bar plot of a comparison shows a case."""
         return "", case
 
     def bar_name(self, case: Case) -> str:
@@ -196,7 +196,7 @@ def presenter_of(case: Case) -> Presenter:
 
 
 class LoadShown(Presenter):
-    """Presenter of an experiment with a load: operations back to back, or due at a fixed rate."""
+    """Presenter of an experiment whose processes run operations back to back, or at a fixed rate."""
 
     failed: ClassVar[Column[Row]] = FAILED_SHARE
     """Column of failed operations, for the table of cases at a fixed rate."""
@@ -267,7 +267,7 @@ def shown_results(report: Report) -> list[tuple[ResultShown[Any], Any]]:
 
 
 def option_columns(runs: Sequence[Run], holder_of: Callable[[Run], Any]) -> dict[str, Callable[[Run], Value]]:
-    """Return the CSV columns of options, by name. `holder_of` returns the object with a run's options."""
+    """Return the CSV columns of options, by name. The options are fields of the result of `holder_of`."""
 
     def column(name: str) -> Callable[[Run], Value]:
         def value(run: Run) -> Value:
@@ -295,7 +295,7 @@ Tile = tuple[str, str, str]
 
 
 def verdict_tile(verdict: Conclusion, proved: str, what: str) -> Tile:
-    """Return the tile of a verdict. `what` is its name, `proved` the figure for right data."""
+    """Return the tile of a study's verdict. `what` is its caption, and `proved` its text for PROVED."""
     values = {PROVED: (proved, "ok"), UNPROVED: ("unproved", "unknown"), WRONG: ("FAILED", "failed")}
     value, kind = values[verdict.status]
     return value, what, kind

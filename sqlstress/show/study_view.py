@@ -70,7 +70,6 @@ def _study_blocks(
     report: Report,
     findings: Iterable[Finding],
 ) -> Iterator[Block]:
-    """Yield the blocks of an A/B test or a search: description, figures, verdict, other findings."""
     if report.runs:
         yield Lines(tuple(description))
     yield from figures
@@ -96,8 +95,8 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
     findings: list[Finding] = []
     for group in groups:
         findings += (*wrong_data_findings(group), *failures(group))
-        # Operations that fail at once take no time, so they affect no figure. A finding reports them, unless
-        # the verdict reports that too many failed.
+        # Operations that fail at once take no time, so no figure shows them. A finding reports their share,
+        # unless the verdict already reports that too many failed.
         run = max(group.runs, key=Run.failed_share)
         if (share := run.failed_share()) and not run.failed_too_many:
             why = presenter_of(run.case).failure_reason(run)
@@ -118,7 +117,6 @@ def ab_blocks(report: Report, test: AbTest) -> Iterator[Block]:
 def _arm_sentences(
     report: Report, test: AbTest, first: Group, findings: tuple[Finding, ...]
 ) -> Iterator[str]:
-    """Yield sentences on the test, the variants A and B, and their differences; then warnings."""
     yield heading.describe(f"A/B test. {presenter_of(first.case).activity(first)}", first, report)
     runs = {arm.name: [run for run in report.runs if run.arm == arm.name] for arm in test.arms}
     for arm in test.arms:
@@ -141,7 +139,6 @@ def _arm_sentences(
 
 
 def _ab_table(pairs: Pairs) -> Table:
-    """Return the table of an A/B test: a row for each case, then a row for the mean."""
     report, test = pairs.report, pairs.test
     what = f"{NAMES[test.metric]}{' ms' * (test.metric == 'p99')}"
     many_files = any(experiment_of(run.case).many_files for run in report.runs)
@@ -180,12 +177,11 @@ def _median_figure(run: Run, metric: str) -> float | None:
 
 
 def _estimate_cells(look: Look) -> tuple[str, ...]:
-    """Return cells with a result: the number of pairs, the change, and the interval of the change."""
     return whole_cell(look.pairs), *_change_cells(look.ratio, *(possible_ratios(look) or (None, None)))
 
 
 ESTIMATE_OFFSET = 0.4
-"""Distance of an estimate's mark from that of its last pair on the axis of pairs, to show both."""
+"""Distance of an estimate's mark from the mark of its last pair, so that both are visible."""
 
 
 def ab_plots(report: Report) -> Iterator[Plot]:
@@ -232,7 +228,6 @@ def _ratio_axis(title: str, low: float, high: float) -> Plain:
 
 
 def _estimates_trace(looks: tuple[Look, ...]) -> Plain:
-    """Return the marks of the estimates at the looks, with their intervals."""
     shown_looks = [look for look in looks if finite(look.ratio) is not None]
     ends = []
     for look in shown_looks:
@@ -340,7 +335,6 @@ def check_verdict(checked: BaselineCheck, metric: str, max_drop: float) -> str:
 
 
 def _bound(ratio: float | None) -> str:
-    """Return a bound of a ratio as a change, such as "+5%"; a dash if unknown."""
     return MISSING if ratio is None else signed(ratio)
 
 
@@ -351,7 +345,8 @@ _LONGEST = 30
 
 
 def limit_blocks(report: Report, search: LimitSearch) -> Iterator[Block]:
-    # Windows are longer at low rates. All runs get one length here, so that they share a table.
+    # Windows are longer at low rates. Here, all runs get the length of the shortest window, because only runs
+    # with equal options share a table.
     usual_s = min((run.case.duration_s for run in report.runs if run.case.rate), default=0.0)
     groups = group_runs(
         replace(run, case=replace(run.case, duration_s=usual_s)) if run.case.rate else run
@@ -463,7 +458,6 @@ def _broken_by(attempt: TriedRate, search: LimitSearch) -> str:
 
 
 def _window_faults(trial: Trial, promise: Promise) -> tuple[str, ...]:
-    """Return the limits that a window exceeded, or the reason why the window was not judged."""
     reason = skip_reason(trial, promise)
     return (reason,) if reason else faults_of(trial, promise)
 

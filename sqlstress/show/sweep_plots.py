@@ -52,7 +52,6 @@ def plots(group: Group) -> Iterator[Plot]:
 
 
 def _processes_vary(group: Group) -> bool:
-    """Return whether the cases of a group differ in the number of processes."""
     return len({run.case.concurrency for run in group.runs}) > 1
 
 
@@ -69,7 +68,7 @@ def _view_per_value(draw: Callable[[Group], Iterator[Plot]], group: Group) -> It
 
 
 MAX_IDEAL_RATIO = 1.6
-"""Top of the TPS axis, as a multiple of the highest measured TPS. Lines of ideal growth are cut there."""
+"""Maximum of the TPS axis, as a multiple of the highest TPS. Lines of ideal growth are cut there."""
 BIN_S = 0.1
 """Length of the intervals in which workers count their transactions, in seconds."""
 MIN_BINS = 6
@@ -235,7 +234,7 @@ def _window_line(run: Run, label: str, number: int) -> Plain | None:
 
 
 LAYOUT_OFFSET = 0.14
-"""Distance between marks for different numbers of files, on an axis of processes, to show both."""
+"""Distance between marks for different numbers of files at one number of processes, to show both."""
 
 
 def shares(group: Group) -> Iterator[Plot]:
@@ -286,7 +285,6 @@ def _shares_of(measured: Iterable[tuple[Run, Trial]]) -> Iterator[tuple[Run, Wor
 
 
 def _shares_plot(data: list[Plain], xaxis: Plain, more: Plain) -> Plot:
-    """Return the plot of shares with the traces `data`. `more` has further attributes of the view."""
     yaxis = axis("share, equal = 1", rangemode="tozero")
     layout = {"xaxis": xaxis, "yaxis": yaxis, "shapes": [level(1.0, "--muted")], **more}
     note = "A mark is a process. At 1 it was as fast as an average one; near 0 it starved."
@@ -322,7 +320,6 @@ def percentiles(group: Group) -> Iterator[Plot]:
 
 
 def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
-    """Return pairs (number of processes, latencies of a kind of operation), in ascending order."""
     latencies = (
         (run.case.concurrency, trial.latency[kind]) for run, trial in measured if kind in trial.latency
     )
@@ -330,7 +327,6 @@ def _by_processes(measured: Measured, kind: str) -> list[tuple[int, Latency]]:
 
 
 def _percentiles(group: Group, measured: Measured, kind: str, label: str) -> View:
-    """Return the view of all percentiles by number of processes."""
     latencies = _by_processes(measured, kind)
     data: list[Plain] = []
     for number, percentile in enumerate(PERCENTILES):

@@ -33,7 +33,6 @@ def draw(block: Block) -> str:
 
 
 def _paragraph(text: str, bullet: str = "") -> str:
-    """Return a text in lines of WIDTH characters. The first line begins with `bullet`."""
     indent = " " * len(bullet)
     return "\n".join(
         wrap(brief(text), WIDTH, initial_indent=bullet, subsequent_indent=indent, break_on_hyphens=False)
@@ -41,7 +40,7 @@ def _paragraph(text: str, bullet: str = "") -> str:
 
 
 def _fit(table: Table) -> tuple[Table, str]:
-    """Return a table that fits into WIDTH, and its text. Narrow the gaps first, then drop columns."""
+    """Return a table that fits into WIDTH, with narrow gaps or else fewer columns, and its text."""
     for gap in ("  ", " "):
         text = _tabulated(table, gap)
         if max(map(len, text.splitlines())) <= WIDTH or (gap == " " and not table.leaving):
@@ -50,7 +49,6 @@ def _fit(table: Table) -> tuple[Table, str]:
 
 
 def _tabulated(table: Table, gap: str) -> str:
-    """Return the text of a table, with `gap` between its columns."""
     # tabulate supports headers of two lines only in its own formats, which have wide gaps.
     first, second = ([clean(column.heading[line]) for column in table.columns] for line in (0, 1))
     rows = [[clean(cell) for cell in row] for row in table.rows]
@@ -115,5 +113,5 @@ def coloured(text: str) -> str:
 
 
 def pages(details: bool) -> Pages:
-    """Return the functions that make pages for a terminal, either brief or with `details`."""
+    """Return the object that makes pages for a terminal, either brief or with `details`."""
     return FULL if details else BRIEF

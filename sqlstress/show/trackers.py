@@ -126,7 +126,6 @@ def _measures(reports: Iterable[Report]) -> Iterator[Measure]:
 
 
 def _valid_values(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Return the values that are finite numbers, in ascending order."""
     return tuple(sorted(value for value in map(finite, values) if value is not None))
 
 
@@ -141,7 +140,6 @@ def latency_json(*reports: Report) -> str:
 
 
 def _action_json(reports: Sequence[Report], what: str, divisor: float) -> str:
-    """Return the figures of the kind `what`, divided by `divisor`, as JSON for github-action-benchmark."""
     entries = []
     for measure in _measures(reports):
         if measure.what != what:

@@ -58,7 +58,7 @@ class ExaminedFiles(NamedTuple):
 
 
 class CrashDatabase:
-    """Files of a crash test, and the expected contents from earlier rounds."""
+    """Files of a crash test, and the contents that earlier rounds must have left in these files."""
 
     def __init__(self, place: SqlitePlace) -> None:
         self.case, self.place = place.case, place
@@ -104,9 +104,9 @@ class CrashDatabase:
                 contents, complaints = self._read(path)
             except Exception as error:
                 code = load_driver(self.case.driver).result_code(error)
-                # Raise an error that is no fault of the file. With a result code of SQLite, this is an error
-                # such as a lack of memory. Without a result code, it is every error but those of the driver:
-                # the driver raises an error if it cannot decode a text of a damaged file.
+                # Raise an error that a damaged file cannot cause: an error with the result code for a lack of
+                # memory, for example, or without a result code, unless the driver raised it. The driver may
+                # raise such an error because it cannot decode a text of a damaged file.
                 if codes.is_lack(code) if code is not None else type(error).__module__ not in DRIVERS:
                     raise
                 # Run integrity_check on the unreadable file, because its answer names the damaged page.
@@ -144,9 +144,10 @@ class CrashDatabase:
         return Verdict(tuple(checks), examined.seconds)
 
     def settle(self, examined: ExaminedFiles, writers: Mapping[int, AcknowledgedRecords]) -> int:
-        """Add the transactions found for dead writers to the contents that later rounds expect.
+        """Record the transactions found in the files, which must still be there in later rounds.
 
-        Return the number of found transactions that had not been acknowledged.
+        `writers` has the bounds of the writers of this round, which are all dead. Return the number of their
+        transactions that were found although they had not been acknowledged.
         """
         found_numbers, _ = numbers_found(examined.files)
         counts = {writer: len(found_numbers.get(writer, ())) for writer in writers}

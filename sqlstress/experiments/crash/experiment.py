@@ -40,7 +40,7 @@ class KillsSpec(StudySpec):
 
 
 class CrashExperiment(Experiment):
-    """The experiment `crash`: kills writers, and checks what the files hold."""
+    """The experiment `crash`: kills writers, and checks the contents of the files."""
 
     name = "crash"
     spec = Transactions

@@ -95,8 +95,8 @@ def check_whole(records: Records, files: Sequence[Contents]) -> Check:
 def _difference(records: Records, entry: Entry, left: dict[Any, Any]) -> str:
     """Compare the rows that `entry` wrote with `left`; return text on the first difference, or "".
 
-    `left` has the rows of the file that are still to be compared. The compared rows are removed, so that the
-    rows that remain at the end are rows that no transaction wrote.
+    `left` has the rows of the file that were not compared yet. This function removes the compared rows. So
+    the rows that remain in the end were written by no transaction.
     """
     rows = [(index, value, left.pop(key, None)) for index, (key, value) in enumerate(records.rows(entry))]
     differing = [(index, actual) for index, value, actual in rows if actual != value]

@@ -69,8 +69,6 @@ class KillsShown(ResultShown[Kills]):
 
 
 def _count(name: str, count: Callable[[Kills], int], **more: Any) -> Column[Kills]:
-    """Return a column that shows a count; `more` has further fields of the column."""
-
     def cell(kills: Kills) -> str:
         value = count(kills)
         return digits(value) if abs(value) < 10_000_000 else f"{value:.0e}"
@@ -122,7 +120,6 @@ def _heading(kills: Kills) -> str:
 
 
 def _legend(kills: Kills, table: Table) -> Iterator[str]:
-    """Yield the legend: meanings of columns, duration, details of the kills."""
     remarks = [f"It took {rounded(kills.seconds)} s"]
     if kills.alone:
         remarks.append(
@@ -155,7 +152,6 @@ def kill_verdict(kills: Kills) -> Conclusion:
 
 
 def _failure_text(check: Check) -> str:
-    """Return a clause on a failed check, such as "3 transactions did not match what was acknowledged"."""
     times = "once" if check.problems == 1 else f"{digits(check.problems)} times"
     results = {
         ACKNOWLEDGED: f"{plural(check.problems, 'transaction')} did not match what was acknowledged",

@@ -84,7 +84,7 @@ class Kills:
     undone: int = 0
     """Number of transactions in progress at the kill that were not in the files afterwards."""
     databases: int = 0
-    """Number of databases created: one for several rounds, and another after a failed check."""
+    """Number of databases created: one for up to 50 rounds, and another after a failed check."""
     wals: int = 0
     """Number of WALs to recover after the death of all writers."""
     hot_journals: int = 0

@@ -45,7 +45,7 @@ class Victims(Pool):
     """Writer processes of one round, numbered from 1, which write until they are killed."""
 
     def __init__(self, case: Case, place: Place, before: int, starter: Starter = SPAWNING) -> None:
-        """`before` is the number of writers in earlier rounds of the database."""
+        """`before` is the number of writers in earlier rounds: writer 1 is number `before` + 1 of all."""
         words = shared_words(case.concurrency)
         super().__init__(case, place, before, (words,), starter=starter)
         self.before = before
@@ -62,7 +62,7 @@ class Victims(Pool):
         return sum(self.ledgers[number].acknowledged() for number in self.alive)
 
     def await_more(self, than: int, timeout_s: float, pulse: Pulse) -> bool:
-        """Wait until living writers have over `than` acknowledged transactions; return whether they do.
+        """Wait until living writers have acknowledged over `than` transactions; return whether they have.
 
         The wait also ends after `timeout_s`, or if a writer ends by itself.
         """
@@ -104,7 +104,7 @@ class Victims(Pool):
 
 
 GOES_ON_S = 30.0
-"""Time limit for living writers to acknowledge a transaction, in seconds; long enough for any disk."""
+"""Time limit for living writers to acknowledge a transaction, in seconds: enough for a slow disk."""
 
 HELD_S = 0.1
 """Seconds to wait for the first acknowledgement before the examining connections are closed.
@@ -127,7 +127,7 @@ class KillRound:
         self._finished = 0
 
     def kill(self) -> None:
-        """Let the writers begin, then kill them: all together, or one first and the rest later."""
+        """Let the writers begin, then kill them as planned: all together, or one first and the rest later."""
         victims, plan = self._victims, self._plan
         victims.call()
         failed = victims.wait_ready(READY_S + READY_PER_WORKER_S * len(plan.order), self._pulse)
@@ -140,11 +140,11 @@ class KillRound:
         if not plan.opening and not victims.await_more(0, HELD_S, self._pulse):
             self._database.release()
             if not victims.await_more(0, GOES_ON_S, self._pulse):
-                self._find_fallen(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
+                self._find_problem(f"no transaction was acknowledged within {GOES_ON_S:.0f} s")
         victims.let_write(plan.after_s, self._pulse)
         if plan.alone:
             self._kill_one(plan.order[0])
-        self._find_fallen()
+        self._find_problem()
         self._database.release()
         victims.kill(sorted(victims.alive, key=plan.order.index))
         self._bounds = self._acknowledged_now()
@@ -163,17 +163,17 @@ class KillRound:
         survival = CheckCounter(SURVIVORS)
         survival.checked += 1
         if not self._victims.await_more(acknowledged, GOES_ON_S, self._pulse):
-            reason = self._find_fallen() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
+            reason = self._find_problem() or f"nothing was acknowledged for {GOES_ON_S:.0f} s"
             survival.problem(
                 f"after writer {self._victims.before + victim} was killed the others did not go on: {reason}"
             )
         self.verdicts.append(Verdict((survival.check(),)))
         self._victims.let_write(self._plan.then_s, self._pulse)
 
-    def _find_fallen(self, otherwise: str | None = None) -> str | None:
-        """Return `fallen`, the problem of a writer; first set it if it is None.
+    def _find_problem(self, otherwise: str | None = None) -> str | None:
+        """Return the problem of a writer, if any. The attribute `fallen` keeps the first problem.
 
-        If a writer ended by itself, the problem is the reason of its end, else `otherwise`.
+        If a writer ended by itself, the problem is the reason of its end. If not, it is `otherwise`.
         """
         ended = self._victims.fallen()
         reason = f"{self._victims.name(ended.worker)}: {ended.reason}" if ended else otherwise
@@ -181,7 +181,6 @@ class KillRound:
         return self.fallen
 
     def _acknowledged_now(self) -> dict[int, AcknowledgedRecords]:
-        """Return the present bounds of each writer, by writer."""
         victims, bounds = self._victims, {}
         for number, ledger in victims.ledgers.items():
             # A living writer may begin a transaction at any moment, so the files may have one more than the
@@ -225,26 +224,27 @@ OPENING_S = 0.02
 ALONE_SHARE = 0.35
 """Share of the rounds in which one writer is killed first."""
 HELD_SHARE = 0.5
-"""Share of the rounds in which examining connections stay open, so that the WAL is not removed."""
+"""Share of the rounds in which `KillPlan.held` is true, so that the WAL is not removed."""
 
 
 class KillPlan(NamedTuple):
     """Plan of the kills in one round."""
 
     opening: bool
-    """Whether the first kill is timed from the opening of files, not the first acknowledgement."""
+    """Whether the first kill follows the opening of the files, not the first acknowledged transaction."""
     after_s: float
     """Time of the first kill, in seconds after the opening or the first acknowledgement."""
     order: tuple[int, ...]
     """Numbers of the writers in the order of kills."""
     alone: bool
-    """Whether one writer is killed alone, and surviving writers continue for a while."""
+    """Whether one writer is killed first, and the other writers must continue for a while."""
     then_s: float
-    """Time for which surviving writers continue after the first examination, in seconds."""
+    """Time for which surviving writers continue after the examination of the first kill, in seconds."""
     held: bool
     """Whether the connections of the previous round's examination stay open when the writers begin.
 
-    They are closed before the last writers are killed, or earlier: see HELD_S.
+    If they are closed first, SQLite removes the WAL. They are closed before the last kill, or earlier: see
+    HELD_S.
     """
 
 
@@ -277,12 +277,12 @@ class KillStudy:
     """Run of a crash test. Each step is a round."""
 
     def __init__(self, kills: Kills) -> None:
-        """`kills` has the case and the number of rounds; results are added to it."""
+        """`kills` has the case and the number of rounds, but no results yet."""
         self.kills = kills
         self._rounds_each = min(ROUNDS_EACH, MOST_WRITERS // kills.case.concurrency)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank` plus the results so far."""
+        """Return the report so far. `blank` is the report without results."""
         return replace(blank, results={"crash": self.kills})
 
     def steps(self, bench: Bench) -> Steps:
@@ -332,13 +332,12 @@ class KillStudy:
         return victims
 
     def _create(self, database: CrashDatabase) -> None:
-        """Replace the database by a new one, and record its settings."""
         effective = database.create()
         self.kills = replace(self.kills, effective=effective, databases=self.kills.databases + 1)
 
 
 LARGEST = 64 << 20
-"""Maximum size of all records together, in bytes; they are read after every kill."""
+"""Maximum size of all records together, in bytes. All records are read after every kill."""
 
 
 def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
@@ -354,7 +353,6 @@ def study_of(cases: Sequence[Case], selection: CrashSelection) -> KillStudy:
 
 
 def _sum(kills: Kills, verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the sum of the verdict of `kills` and the `verdicts` of the last round."""
     checks = {check.name: check for check in kills.verdict.checks}
     seconds = kills.verdict.seconds
     for verdict in verdicts:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RECORDS = 64
 """Number of records per file."""
 MOST_WRITERS = (1 << WORKER_BITS) - 1
-"""Largest writer number that fits into a value. A value begins with its writer and transaction."""
+"""Largest number of a writer. Each value begins with the numbers of its writer and transaction."""
 
 TABLES = (
     "CREATE TABLE record (key INTEGER PRIMARY KEY, value)",
@@ -65,7 +65,7 @@ class Records:
         return [(key, make(first + index)) for index, key in enumerate(keys)]
 
     def is_possible(self, entry: Entry) -> bool:
-        """Return whether a writer can have made this entry. A damaged log may contain any values."""
+        """Return whether a writer can have made an entry. A damaged log may contain any values."""
         bounds = (MOST_WRITERS, (1 << SEQUENCE_BITS) // self.width - 1, self.count - 1)
         fields: tuple[object, ...] = entry
         return all(
@@ -73,11 +73,11 @@ class Records:
         )
 
     def created(self, record: int) -> Entry:
-        """Return an entry that stands for the creation of a record, which the table log lacks."""
+        """Return an entry for the creation of a record. The table log has no such entries."""
         return Entry(0, record, record)
 
     def writer_of(self, value: object) -> tuple[int, int] | None:
-        """Return (writer, number) of the transaction that wrote a value; None if there is none."""
+        """Return (writer, number) of the transaction that wrote a value; None if no writer wrote it."""
         stamp = self._values.read(value)
         return None if stamp is None else (stamp.worker, stamp.sequence // self.width)
 
@@ -107,7 +107,7 @@ def writing(connection: Connection, begin: str) -> Operation:
 
 
 class CrashSource(OrderedSource):
-    """Source of a writer's steps; a step is a transaction.
+    """Source of the transactions that a writer process runs. Each step is a transaction.
 
     All writers open the files at the same time. The writer that is the first to open a file recovers it.
     """
@@ -117,9 +117,9 @@ class CrashSource(OrderedSource):
     def __init__(
         self, case: Case, place: SqlitePlace, worker: int, salt: int, shared: tuple[Any, ...]
     ) -> None:
-        """`salt` is the number of writers in earlier rounds of the database.
+        """Number the writer `worker` + `salt`.
 
-        The writer's number is `worker` + `salt`, so all writers of the database have different numbers.
+        `salt` is the number of writers in earlier rounds of this database, so no two writers have one number.
         """
         (words,) = shared
         self._client = place.client(worker)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class HuntSpec(StudySpec):
-    """Description of the study that the command `hunt` runs: a search for races.
+    """Declaration of the study that the command `hunt` runs: a search for races.
 
-    A study chooses the cases of an experiment that it measures.
+    A study is a measurement that chooses its cases itself, such as the random rounds of a hunt.
     """
 
     result = Hunt
@@ -75,7 +75,7 @@ class HuntExperiment(Experiment):
     many_files = False
 
     def cases(self, request: Request[Round, Hunting]) -> Iterator[Case]:
-        yield request.case  # Each round draws the fields that are None.
+        yield request.case  # each round replaces the fields that are None by random values
 
     def work_label(self, case: Case) -> str:
         return "a round of a hunt"

@@ -29,7 +29,7 @@ TOTAL = ACCOUNTS * EACH
 
 
 class Violation(NamedTuple):
-    """Violation of a check that a process observed."""
+    """Observation that violates a check. `check` is the name of the check, `text` is for the report."""
 
     check: str
     text: str
@@ -50,11 +50,11 @@ class SnapshotState(NamedTuple):
     sums: tuple[Any, Any]
     """Sum of all accounts, read from the table and from an index."""
     parts: Mapping[int, int]
-    """Largest number of a transaction in the writer's rows of the table `part`, by writer."""
+    """Last transaction that wrote any of the writer's rows in the table `part`, by writer."""
     log: Sequence[tuple[int, int, int, int]]
-    """For each writer: (writer, first and last transaction, number of rows) in the table `log`.
+    """Rows of the table `log`, by writer: (writer, first and last transaction, number of rows).
 
-    Empty if transactions insert no rows there, because the option --churn is off.
+    Empty if the option --churn is off, because transactions then insert no rows into this table.
     """
     again: Mapping[int, int]
     """Number of committed transactions by writer, read again at the end of the read transaction."""
@@ -141,9 +141,9 @@ def losses(writer: Writer, counts: Mapping[int, Any], parts: Mapping[int, Any]) 
 
 
 def mixtures(rows: Iterable[tuple[int, Any, Any]], size: int) -> Iterator[str]:
-    """Yield text on each row (number, transaction, filler) whose filler is of another transaction.
+    """Yield text on each row (number, transaction, filler) with the filler of another transaction.
 
-    Each transaction writes its own filler, of `size` bytes, into a row.
+    Each transaction writes its own filler (see `filler_of`), of `size` bytes, into a row.
     """
     for row, transaction, filler in rows:
         is_valid = isinstance(transaction, int) and 0 <= transaction < 1 << 32

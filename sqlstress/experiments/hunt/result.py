@@ -52,7 +52,7 @@ class Hunting:
 
 
 BUILTIN_LOAD = "races"
-"""Experiment of a hunt without the user's work."""
+"""Name of the experiment with the hunt's own load, which runs if the user gives no work."""
 WAL_RESET = "sqlite-wal-reset-bug"
 """Code of SQLite's WAL-reset bug in the warnings of a report."""
 
@@ -82,7 +82,7 @@ class Hunt:
     driver: str
     """Name of the driver."""
     work: str
-    """Experiment of the rounds: "races" for the hunt's own load, else that of the user's work."""
+    """Experiment whose load the rounds run: "races" (the hunt's own load), or that of the user's work."""
     seed: int
     """Seed of the random rounds."""
     max_time_s: float

@@ -38,7 +38,7 @@ from sqlstress.targets.sqlite import shim
 CROWDS = 0.5
 """Share of the rounds with many checkpoints and few readers."""
 LONG_S, SHORT_S = 0.05, 0.001
-"""Longest pause of a process with rare pauses, and with frequent pauses, in seconds."""
+"""Longest pause, in seconds: LONG_S for a process with rare pauses, SHORT_S with frequent pauses."""
 SHORTEST_NS = 1000
 """Shortest pause, in ns."""
 LEFT_OUT: dict[str, Any] = {
@@ -47,7 +47,7 @@ LEFT_OUT: dict[str, Any] = {
     "journal_mode": "wal",
     "synchronous": "off",
 }
-"""Values of the options that the user left out, for a round without random choices (--as-given).
+"""Values of the options that the user did not give, in a round without random choices (--as-given).
 
 With synchronous=off, commits do not wait for the disk.
 """
@@ -134,7 +134,7 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
         else tuple(random.sample(POINTS, random.choice((1, 2, 4))))
     )
     scale = 20 if are_rare else 1
-    # If processes pause at only few kinds of calls, they can pause at a larger share of them.
+    # If processes pause at few kinds of calls only, they can pause at a larger share of these calls.
     rates = (3, 10, 50, 200) if points == POINTS else (1, 2, 5)
     return {
         "pause_at": points,
@@ -148,8 +148,8 @@ def _pauses(random: Random, is_crowd: bool) -> dict[str, Any]:
 def scheduled(random: Random, given: Schedule) -> Schedule:
     """Return a schedule (pauses) for the user's work. Fields that are None in `given` are drawn at random.
 
-    Most races of applications happen between a read and the following write. Just before the write, the
-    connection takes the write lock. So some schedules pause only at the point write-lock.
+    Most races of applications happen between a read and the following write. So some schedules pause only at
+    the point write-lock: when a connection takes the write lock, just before its first write.
     """
     are_rare = random.random() < 0.3
     points = random.choice((("write-lock",), POINTS, ("write-lock", "unlock", "shm-unlock")))
@@ -176,7 +176,7 @@ _PAUSES = {
 
 
 def smaller(case: Case) -> Iterator[Case]:
-    """Yield smaller variants of a round, the largest reductions first."""
+    """Yield smaller variants of a round with the hunt's own load, the largest reductions first."""
     spec: Round = case.spec
     usual = {name: LEFT_OUT[name] for name in _OTHER_FIELDS}
     yield _with(_set(case, page_size=None, cache_size=None, mmap_size=None), **usual)
@@ -194,7 +194,7 @@ def smaller(case: Case) -> Iterator[Case]:
 
 
 def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
-    """Yield smaller variants of a round: fewer processes, fewer pauses, or no pauses."""
+    """Yield smaller variants of a round with the user's work: fewer processes, fewer pauses, or none."""
     for count in _less(case.concurrency, 1):
         yield replace(case, concurrency=count), schedule
     if schedule.pause:
@@ -203,7 +203,7 @@ def calmer(case: Case, schedule: Schedule) -> Iterator[tuple[Case, Schedule]]:
 
 
 def _less(count: int, least: int) -> Iterator[int]:
-    """Yield a few numbers from `least` to below `count` in ascending order: 1, 2, 5 and 9 for 1 and 10."""
+    """Yield up to four numbers from `least` to below `count`. For a count of 10: 1, 2, 5 and 9."""
     yield from dict.fromkeys(
         smaller_count
         for smaller_count in (least, least + 1, count // 2, count - 1)
@@ -212,7 +212,7 @@ def _less(count: int, least: int) -> Iterator[int]:
 
 
 def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield both halves of a list, then the list without each of its quarters."""
+    """Yield the first half of a list, the second half, then the list without each of its quarters."""
     if len(points) > 1:
         middle = len(points) // 2
         yield points[:middle]
@@ -224,7 +224,7 @@ def _parts(points: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _with(case: Case, **changes: Any) -> Case:
     spec = replace(case.spec, **changes)
-    # If no process has a role, the pause of this role has no effect.
+    # If no process has a role, its pause has no effect, so that the command need not set it.
     absent = {name: 0 for name, roles in _PAUSES.items() if not any(getattr(spec, role) for role in roles)}
     spec = replace(spec, **absent)
     return replace(case, concurrency=sum(counts(spec).values()), spec=spec)
@@ -238,7 +238,7 @@ def _set(case: Case, **changes: Any) -> Case:
 
 
 class Drawn(NamedTuple):
-    """Random round to run."""
+    """Round to run, with all its random choices."""
 
     case: Case
     schedule: Schedule | None = None
@@ -246,7 +246,7 @@ class Drawn(NamedTuple):
 
 
 class OwnRounds:
-    """Rounds with the hunt's own load."""
+    """Source of rounds with the hunt's own load."""
 
     def __init__(self, base: Case, hunting: Hunting) -> None:
         """Fields that are None in `base` are drawn at random."""
@@ -272,7 +272,7 @@ class OwnRounds:
 def _option_words(part: Any, usual: Mapping[str, Any]) -> list[str]:
     """Return the options whose values differ from `usual`, as words of a command line.
 
-    `part` has the options as fields; it is a Round, for example. `usual` has the default values by field.
+    `part` is an object, such as a Round, whose fields are options. `usual` has their default values.
     """
     words = []
     for field, option in options_of(cast(Any, type(part))).items():
@@ -289,7 +289,7 @@ def _value_text(value: Any) -> str:
 
 
 class UserRounds:
-    """Rounds with the user's work: its cases one after the other, repeatedly, with new random pauses."""
+    """Source of rounds with the user's work: its cases in turn, each time with new random pauses."""
 
     def __init__(self, cases: Sequence[Case], given: Schedule, command: Iterable[str]) -> None:
         """Fields that are None in `given` are drawn at random.

@@ -14,7 +14,7 @@ def hunt_found(*, took_ns: float, wrong: Sequence[str], library: str | None = No
 
 
 class Repeats(NamedTuple):
-    """Numbers of repetitions of a round: those that failed, and all."""
+    """Number of repetitions of a round that failed, and number of all repetitions."""
 
     failed: int
     tries: int

@@ -49,7 +49,7 @@ _FAULTS = {
     "integrity_check": _DAMAGED,
     "quick_check": _DAMAGED,
 }
-"""Fault of SQLite as a predicate, such as "damaged the database file", by failed check."""
+"""Predicate for a sentence on SQLite, such as "damaged the database file", by failed check."""
 DONE = {WRITER: "commit", READER: "read", HOLDER: "long read", CHECKPOINTER: "checkpoint"}
 EVERYWHERE = Schedule().pause_at
 
@@ -81,7 +81,6 @@ class HuntShown(ResultShown[Hunt]):
 
 
 def _causes(group: Group) -> Iterator[Finding]:
-    """Yield findings on locks lost by the user's program, and on causes of failed statements."""
     yield from lock_losses(group)
     yield from failure_findings(group)
 

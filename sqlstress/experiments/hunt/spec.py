@@ -40,8 +40,8 @@ POINTS = (
 
 def list_parser(names: tuple[str, ...]) -> Parse:
     """Return a parser of a list of `names` such as "a,b"."""
-    # The lambda hides the permitted names, which `choices` attaches to its parser for the JSON Schema of the
-    # report. So the schema does not restrict the list to these names.
+    # `choices` attaches the permitted names to its parser, and the report's JSON Schema would restrict the
+    # list to these names. The lambda has no such attribute.
     parse = choices(*names)
     return lambda value: parse(value)
 
@@ -136,7 +136,7 @@ class Schedule:
 
 
 SETTINGS = ("journal_mode", "synchronous", "wal_autocheckpoint", "page_size", "cache_size", "mmap_size")
-"""SQLite settings that are drawn at random for each round. The fields of `Round` are drawn too."""
+"""SQLite settings that are drawn at random for each round, in addition to the fields of `Round`."""
 
 
 class Role(NamedTuple):
@@ -144,7 +144,7 @@ class Role(NamedTuple):
 
     name: str
     number: int
-    """Number of the process, from 0, among those with its role."""
+    """Number of the process, from 0, among the processes with its role."""
 
 
 def counts(spec: Any) -> dict[str, int]:
@@ -192,11 +192,11 @@ TABLES = (
 )
 
 WORDS_PER_WRITER = 8
-"""Number of 64-bit words per writer in shared memory. They fill a cache line, so writers do not share one."""
+"""Number of 64-bit words per writer in shared memory. No two writers share a cache line."""
 BEGUN, ACKNOWLEDGED = 0, 1
 """Indices of a writer's words: numbers of the last begun and last acknowledged transaction."""
 
 
 def filler_of(transaction: int, size: int) -> bytes:
-    """Return `size` bytes that differ by transaction, so that a row mixed from two of them is noticed."""
+    """Return `size` bytes that differ by transaction, so that a mixture of two transactions is noticed."""
     return (transaction.to_bytes(4, "big") * (size // 4 + 1))[:size]

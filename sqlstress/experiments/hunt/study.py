@@ -32,9 +32,10 @@ from sqlstress.statistics.units import plural
 from sqlstress.target import stores_nothing
 
 AGAIN, MOST_AGAIN = 5, 15
-"""Numbers of repetitions of a failed round, which estimate how often it fails.
+"""Numbers of repetitions of a failed round, which show how often it fails.
 
-The round is repeated AGAIN times. If no repetition failed, more follow until one fails, up to MOST_AGAIN.
+The round is repeated AGAIN times. If no repetition failed, it is repeated until it fails, up to MOST_AGAIN
+times.
 """
 MOST_TRIES = 8
 """Maximum number of runs of each smaller variant of a failed round, even if the round fails rarely."""
@@ -42,7 +43,7 @@ ENOUGH = 2
 """Number of failures after which a variant becomes the new smallest round that is known to fail."""
 MAY_BE_WAL = ("wal", KEEP_JOURNAL_MODE)
 _TOPICS = (FAILED_STATEMENT, LOST_LOCKS)
-"""Topics of observations for which a trial is kept even if all checks passed."""
+"""Topics of observations because of which the report keeps a trial even if all checks passed."""
 
 
 class HuntStudy:
@@ -55,7 +56,7 @@ class HuntStudy:
         shrink_time_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hunt` has the options; the results are added to it. `clock` returns seconds."""
+        """`hunt` has the options, but no results yet. `clock` returns seconds."""
         self.hunt, self._rounds, self._shrink_time_s, self._clock = hunt, rounds, shrink_time_s, clock
         self._begun = 0.0
         self._operations: Counter[str] = Counter()
@@ -66,7 +67,7 @@ class HuntStudy:
         """
 
     def report(self, blank: Report) -> Report:
-        """Return the report so far, with the kept trial (see `_trial`), if any."""
+        """Return the report so far, with the kept trial, if any. `blank` is the report without results."""
         runs = (Run(self._trial[0], trials=(self._trial[1],)),) if self._trial else ()
         return replace(blank, runs=runs, planned=len(runs), results={BUILTIN_LOAD: self.hunt})
 
@@ -153,11 +154,11 @@ class HuntStudy:
                 yield
 
     def _try_candidate(self, bench: Bench, candidate: Drawn, best: Witness, deadline_s: float) -> Witness:
-        """Run a smaller variant several times; return its number of runs and of failures as a Witness.
+        """Run a smaller variant several times; return its numbers of runs and failures as a Witness.
 
-        `best` is the smallest round so far that fails. Stop if the variant has failed ENOUGH times, or has
-        failed more rarely than `best`. The more rarely `best` failed, the more runs the variant gets, up to
-        MOST_TRIES.
+        `best` is the smallest round so far that fails. If it failed once in N runs on average, the variant is
+        run up to 4 * N times, but at most MOST_TRIES times. Stop when it has failed ENOUGH times, or has not
+        failed in 2 * N runs.
         """
         witness = Witness(
             candidate.case, best.verdict, candidate.schedule, command=self._rounds.command(candidate)
@@ -173,7 +174,6 @@ class HuntStudy:
         return witness
 
     def _failed_trial(self, bench: Bench, current: Drawn) -> Trial | None:
-        """Run a round; return its trial if the round failed, else None."""
         label = f"making it smaller, {current.case.concurrency} processes"
         self._progress(bench, label, self._clock() - self._begun, self.hunt.max_time_s + self._shrink_time_s)
         trial = self._run(bench, current)
@@ -283,11 +283,11 @@ def _command_words(command: str, options: Mapping[str, Option], values: Mapping[
 
 
 def _hunting_options() -> dict[str, Option]:
-    """Return the options of a hunt by name, without the options of the user's work."""
+    """Return the options of a hunt in the user's work, such as time limits and pauses, by name."""
     all_options = (option for group in (Hunting, Schedule) for option in options_of(group).values())
     return {option.name: option for option in all_options if option.name != "load"}
 
 
 def _suits_hunt(experiment: Experiment) -> bool:
-    """Return whether a hunt can run this experiment: for a fixed time, with SQLite in our processes."""
+    """Return whether a hunt can run an experiment: it takes a fixed time, with SQLite in our processes."""
     return experiment.windowed and experiment.opens_database and experiment.study is None

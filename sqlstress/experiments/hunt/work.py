@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class HuntWork(Work):
-    """Database of a round, and shared memory with each writer's transactions."""
+    """Database of a round, and shared memory in which each writer stores numbers of its transactions."""
 
     def __init__(self, case: Case, place: SqlitePlace, salt: int, carry: dict[Any, Any]) -> None:
         self.case, self._place = case, place

@@ -104,7 +104,7 @@ class HuntSource(SelfDriven):
         self._operate = prepare()
 
     def _is_expected(self, error: Exception) -> bool:
-        """Return True for a lock error; record damage of the file and return False; raise other errors."""
+        """Return True for a lock error, False for damage (which is recorded). Raise other errors."""
         code = self._client.result_code(error)
         if code is not None and (is_damage(code) or code == IOERR_SHORT_READ):
             name = f"{self._role.name} {self._role.number + 1}"

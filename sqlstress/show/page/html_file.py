@@ -132,7 +132,6 @@ class Plots:
 
 
 def _head(title: str) -> Iterator[str]:
-    """Yield the elements of the page's head: the security policy, the title and the style."""
     digest = b64encode(sha256(script().encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -186,7 +185,6 @@ def _place(number: int, plot: Plot) -> str:
 
 
 def _comparison_body(comparison: Comparison, title: str, plots: Plots) -> Iterator[str]:
-    """Yield the sections of a comparison as HTML, and add its plots to `plots`."""
     yield element("section", element("h1", text(title)), *tables_html(comparison_heading(comparison)))
     for view in comparison_tables(comparison):
         findings = view.findings
@@ -231,7 +229,6 @@ def _report(report: Report, sections: Sequence[Section], title: str, plots: Plot
 
 
 def _section(report: Report, section: Section, plots: Plots) -> str:
-    """Return a section as HTML, and add its plots to `plots`."""
     group = section.group
     shown = presenter_of(group.case).plots(group) if group else _study_plots(report)
     placed = plots.place(shown)
@@ -270,7 +267,6 @@ _GATE = {
 
 
 def _tiles(report: Report) -> Iterator[Tile]:
-    """Yield the main figures, which are shown in tiles at the top of a report."""
     if report.results:
         for shown, result in shown_results(report):
             yield from shown.tiles(result)
@@ -287,7 +283,8 @@ def _tiles(report: Report) -> Iterator[Tile]:
         if answer.holds is None and answer.breaks is None:
             yield "cannot tell", f"which rate holds {promise_text}", "unknown"
     else:
-        # Only rates with the unit of the first rate are compared: other experiments may count other units.
+        # Only rates with the unit of the first rate are compared. Cases of another experiment may have a
+        # different unit, such as rows.
         rates = [(rate, run, rate_units_of(run.case)) for run in report.runs if (rate := rate_of(run))]
         if same_unit := [entry for entry in rates if entry[2] == rates[0][2]]:
             highest, best, unit = max(same_unit, key=lambda entry: entry[0])
@@ -384,7 +381,6 @@ def _facts(surroundings: Environment) -> Iterator[tuple[str, str]]:
 
 
 def _repeat_command(report: Report) -> str:
-    """Return HTML of the command that repeats the measurement; "" without a command."""
     if not report.command:
         return ""
     line = shlex.join(map(visible, report.command))[:_LONGEST_COMMAND]

@@ -62,7 +62,7 @@ def data(plain: Any) -> str:
 
 
 def _rounded(plain: Any) -> Any:
-    """Return plain data with floats rounded to seven digits: others depend on the version of Python."""
+    """Return plain data with floats rounded to seven digits. More digits depend on the version of Python."""
     if isinstance(plain, float):
         return float(f"{plain:.7g}")
     if isinstance(plain, dict):
@@ -71,7 +71,7 @@ def _rounded(plain: Any) -> Any:
 
 
 LONG_TEXT = 240
-"""Length, in characters, from which a paragraph gets two columns on a wide page; twice this for several."""
+"""Length above which a paragraph has two columns on a wide page. For several paragraphs: twice this."""
 TextBlock = Paragraph | VerdictLine | Lines | Bullets | Note | Picture | Legend
 """Block other than a table, such as a paragraph."""
 WARNING = "Warning: "
@@ -143,7 +143,7 @@ def tables_html(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _captioned(blocks: Iterable[Block]) -> Iterator[tuple[TextBlock | None, list[Table]]]:
-    """Yield tuples: (caption or None, its tables) for tables, and (block, []) for other blocks."""
+    """Yield (caption, its tables) for tables, with None for no caption, and (block, []) for other blocks."""
     caption: TextBlock | None = None
     tables: list[Table] = []
     for block in blocks:
@@ -202,7 +202,6 @@ def _row(name: str, cells: Sequence[tuple[str, str]], begins_group: bool = False
 
 
 def _cell(table: Table, row: int, column: int) -> str:
-    """Return a cell of a table as HTML; the verdict FAILED is emphasised."""
     words = text(table.rows[row][column])
     if words == FAILED:
         return element("strong", words, class_="failed")
