@@ -47,7 +47,7 @@ ARRIVAL_SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop. They do not depend on earlier operations."""
+    """Rule for the due times of operations in an open loop, independent of earlier operations."""
 
     rate: int = option(
         rates,
@@ -382,7 +382,7 @@ COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option i
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
-"""Names of the options that become `Settings`."""
+"""Names of the options for SQLite settings, which are the fields of `Settings`."""
 
 
 def common(*names: str) -> tuple[Option, ...]:

@@ -108,7 +108,7 @@ MAX_BYTES = 16 << 20
 Examples: a report of ten minutes with 256 workers has 10 MB, and one of 800 cases with 1 to 8 workers 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. 1,000 cases of the experiment keys have 310,000."""
+"""Maximum number of strings and keys in a report file. 1,000 cases of the experiment `keys` have 310,000."""
 MAX_RUNS = 1000
 """Maximum number of runs in a report file, and of cases in a plan. An A/B test has two runs per case."""
 

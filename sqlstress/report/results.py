@@ -600,12 +600,12 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial of (lower) median TPS; without one, the first trial, or None."""
+        """Return the valid trial with the (lower) median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def valid_median_trial(self) -> Trial | None:
-        """Return the valid trial of (lower) median TPS; None without valid trials."""
+        """Return the valid trial with the (lower) median TPS; None without valid trials."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 

@@ -59,7 +59,6 @@ class Recorder:
             self._fold()
 
     def _fold(self) -> None:
-        """Move the counts of exact latencies into bins, and keep the largest latency."""
         self._largest = max(self._largest, max(self._exact, default=0))
         for ns, count in self._exact.items():
             self._folded[bin_of(ns)] += count

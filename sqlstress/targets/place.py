@@ -90,14 +90,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause on a replaced, deleted or unreadable file, or None."""
+        """Return a clause such as "kv.db was deleted", also on an unreadable file, or None."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file, or None. Raises OSError."""
+        """Return a clause such as "kv.db was deleted", or None. Raises OSError if a file is unreadable."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -146,7 +146,7 @@ class Snapshot(Protocol):
     """State of the data before the load, to detect changes by other programs."""
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file, or None."""
+        """Return a clause such as "kv.db was deleted" if a file was replaced or deleted, or None."""
         return None
 
     def seal(self) -> None:

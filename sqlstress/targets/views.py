@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, whether or not it was retried."""
+    """Failures of one statement with one SQLite result code, whether or not its transaction was retried."""
 
     sql: str
     history: tuple[str, ...]

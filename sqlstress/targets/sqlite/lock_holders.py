@@ -86,7 +86,7 @@ class LockSample(NamedTuple):
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
-    """Number of different files seen at the path so far."""
+    """Number of different files seen at the path so far; above 1 if the file was replaced."""
 
 
 def unavailable_reason() -> str | None:

@@ -60,7 +60,7 @@ class Span(NamedTuple):
 
 
 class SpanArea:
-    """The shared memory of one process: sums, then a ring of spans."""
+    """The part of the shared memory for one process: sums of times, then a ring of spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
