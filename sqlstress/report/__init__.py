@@ -33,7 +33,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return `name` from the submodule that defines it. Raise AttributeError for other names."""
     for module in ("environment", "file_space", "results", "study_results", "document"):
         if name in __all__ and name in vars(imported := import_module(f"{__name__}.{module}")):
             return vars(imported)[name]

@@ -47,7 +47,7 @@ ARRIVAL_SPACINGS = ("poisson", "even")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rule for the due times of operations in an open loop. They do not depend on earlier operations."""
+    """Rule for the due times of operations in an open loop, independent of earlier operations."""
 
     rate: int = option(
         rates,
@@ -93,7 +93,7 @@ BEGIN_MODES = ("deferred", "immediate")
 VERIFY_LEVELS = ("none", "quick", "full")
 
 UNKNOWN_DRIVER = "unknown"
-"""Name that stands for the driver of published figures if it is unknown."""
+"""Value of `driver` for figures that others have published without the name of the driver."""
 
 MAX_CONCURRENCY = 1024
 MAX_BUCKETS = 10_000
@@ -322,7 +322,8 @@ class Case:
     def to_plain(self) -> dict[str, Any]:
         """Return the case as data for JSON.
 
-        The fields of `spec` are below the experiment's key, or at the top level.
+        The fields of `spec` are in an object under the experiment's key, except for its `top_level_fields`.
+        For an experiment without a key, all fields are at the top level.
         """
         common = plain_fields(self, without="spec")
         if self.server is None:
@@ -376,12 +377,12 @@ class Case:
 
 
 COMMON = {option.name: option for cls in (Case, Arrivals, Settings) for option in options_of(cls).values()}
-"""Options that the cases of all experiments have, by name, with the defaults of the experiment kv."""
+"""Options that the cases of all experiments have, by name. An experiment can change them by `otherwise`."""
 # Without a seed, each measurement draws a random seed, so that it makes other random choices.
 COMMON["seed"] = replace(COMMON["seed"], default=None)
 
 SETTINGS = tuple(option.name for option in options_of(Settings).values())
-"""Names of the options that become `Settings`."""
+"""Names of the options for SQLite settings, which are the fields of `Settings`."""
 
 
 def common(*names: str) -> tuple[Option, ...]:
@@ -415,7 +416,6 @@ def layout(case: Case) -> str:
 
 
 def _option_texts(part: Any) -> dict[str, str]:
-    """Return the values of an object whose fields are options, as text by option name."""
     options = options_of(cast(Any, type(part)))
     return {option.name: words(getattr(part, field)) for field, option in options.items()}
 

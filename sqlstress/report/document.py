@@ -108,9 +108,9 @@ MAX_BYTES = 16 << 20
 Examples: a report of ten minutes with 256 workers has 10 MB, and one of 800 cases with 1 to 8 workers 16 MB.
 """
 MAX_TEXTS = 500_000
-"""Maximum number of strings and keys in a report file. 1,000 cases of the experiment keys have 310,000."""
+"""Maximum number of strings and keys in a report file. 1,000 cases of the experiment `keys` have 310,000."""
 MAX_RUNS = 1000
-"""Maximum number of runs in a report file, as many as the largest plan has; twice this for an A/B test."""
+"""Maximum number of runs in a report file, and of cases in a plan. An A/B test has two runs per case."""
 
 FORMAT_VERSION = "1.7"
 """Version of the report's format, as major.minor. The module's docstring has the history."""
@@ -145,7 +145,7 @@ class Report:
     published: str | None = None
     """Author and machine of published figures, which are not verified; None if sqlstress measured."""
     results: dict[str, Any] = field(default_factory=dict)
-    """Results of studies without cases, such as a crash test, by name of the experiment."""
+    """Results of measurements that have no runs, such as a crash test, by name of the experiment."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return the report as data for JSON."""
@@ -172,13 +172,13 @@ class Report:
 
     @property
     def holds_something(self) -> bool:
-        """Whether the report has any measured case, or any result of a study such as a crash test."""
+        """Whether the report has any run, or any other result, such as that of a crash test."""
         return bool(self.runs or self.results)
 
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """Turn garbage collection off in the block: it would visit millions of lists, which takes long."""
+    """Turn the garbage collector off in the block: visiting the millions of lists of a report takes long."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -223,7 +223,6 @@ def read(path: Path) -> Report:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Raise ValueError for NaN or Infinity in a JSON text."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -237,7 +236,6 @@ _REMOVED = {
 
 
 def _check_removed(plain: dict[str, Any]) -> None:
-    """Raise UsageError if the report has results of a removed command or option."""
     trials = [trial for run in _list_in(plain, "runs") for trial in _list_in(run, "trials")]
     for results in (*plain.values(), *trials):
         for key, ability in _REMOVED.items() if isinstance(results, dict) else ():
@@ -249,7 +247,6 @@ def _check_removed(plain: dict[str, Any]) -> None:
 
 
 def _list_in(value: Any, key: str) -> list[Any]:
-    """Return the list at a key of a JSON object; [] if `value` is no object, or has no list there."""
     items = value.get(key) if isinstance(value, dict) else None
     return items if isinstance(items, list) else []
 
@@ -350,10 +347,10 @@ def _descriptor(path: Path) -> int | None:
 
 
 def try_creation(target: Path) -> None:
-    """Create and remove a temporary file next to `target`, to test the folder. Raise OSError on failure.
+    """Test whether `target` can be written: create and remove a temporary file next to it, or raise OSError.
 
-    If the path of `target` may be too long for Windows, but the temporary path is shorter, create and remove
-    a file at `target` itself.
+    If the path of `target` may be too long for Windows, create `target` itself: the path of a temporary file
+    could be short enough.
     """
     place = _temporary_path(target)
     if path_length_note(target) and len(str(target)) > len(str(place)) and not target.exists():
@@ -364,12 +361,10 @@ def try_creation(target: Path) -> None:
 
 
 def _temporary_path(target: Path) -> Path:
-    """Return a path with a random name for a temporary file next to the target."""
     return target.with_name(f".sqlstress-{token_hex(4)}.tmp")
 
 
 def _replace(target: Path, data: bytes) -> None:
-    """Replace a file by a new file with `data`, in up to _TRIES attempts. Raise OSError if all fail."""
     for _ in range(_TRIES - 1):
         # Another sqlstress may remove the temporary file before it is locked, or after it is closed. If so,
         # try again.
@@ -379,7 +374,6 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 def _replace_at_once(target: Path, data: bytes) -> None:
-    """Replace a file by a new file with `data`. Raise FileNotFoundError if the temporary file is gone."""
     temporary = _temporary_path(target)
     try:
         with temporary.open("xb") as file:
@@ -402,7 +396,7 @@ def remove_unfinished(folder: Path) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             if _UNFINISHED.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-                with suppress(OSError):  # a writer has locked the file, or it belongs to another user
+                with suppress(OSError):  # A writer has locked the file, or the file belongs to another user.
                     with path.open("rb") as file:
                         lock(file)
                     path.unlink()

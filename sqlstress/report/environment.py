@@ -73,7 +73,7 @@ class SqliteBuild:
     compile_options: tuple[str, ...]
     """Result of PRAGMA compile_options; empty for another library."""
     memory_gets_per_s: float | None = None
-    """Number of rows that one process reads per second, by key, from memory; None if not measured."""
+    """Rows that one process reads per second, by key, in a :memory: database; None if not measured."""
     library: str = "SQLite"
     """Name of the library: SQLite, a fork, a rewrite, or another store."""
 
@@ -113,6 +113,6 @@ class Environment:
     sync_after: SyncCost | None = None
     """Cost of a sync after the measurement; None if not measured."""
     sync_again: SyncCost | None = None
-    """Cost of a sync before the measurement, measured a second time; None if not measured."""
+    """Second sample of the cost of a sync before the measurement; None without a second sample."""
     sync_after_again: SyncCost | None = None
-    """Cost of a sync after the measurement, measured again because it had changed; else None."""
+    """Second sample of the cost of a sync after the measurement; None if the first had hardly changed."""

@@ -55,7 +55,7 @@ A report may have a driver that only one experiment supports, or UNKNOWN_DRIVER.
 
 _FINDINGS: dict[str, Any] = {
     "type": "array",
-    "description": "Conclusions, computed when the report is written; readers ignore them.",
+    "description": "Conclusions, computed when the report is written and ignored when it is read.",
     "items": {
         "type": "object",
         "required": ["code", "facts", "text"],
@@ -105,7 +105,7 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
     if cls is Report:
         properties |= _results(definitions)
     rules: dict[str, Any] = {}
-    if cls is Case:  # a rule for each experiment, whose cases have further fields
+    if cls is Case:  # One rule for each experiment whose cases have fields of their own.
         rules["allOf"] = [
             _rule(experiment, definitions) for experiment in all_formats() if fields(experiment.spec)
         ]
@@ -120,7 +120,6 @@ def _object(cls: type, definitions: dict[str, Any], excluded: Sequence[str] = ()
 
 
 def _required(cls: type) -> list[str]:
-    """Return the names of a dataclass's fields without a default."""
     return [field.name for field in fields(cls) if not has_default(field)]
 
 
@@ -142,7 +141,7 @@ def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> d
 
 
 def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule of the schema: if a case is of this experiment, then it has the fields of its spec."""
+    """Return an if-then rule of JSON Schema: a case of this experiment has the fields of its spec."""
     condition: dict[str, Any] = {"properties": {"workload": {"const": experiment.name}}}
     if experiment.name != DEFAULT:
         condition["required"] = ["workload"]
@@ -160,7 +159,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas of a report's keys with results of studies (crash tests and so on), by key."""
+    """Return the schemas of the keys with results that are not runs, such as crash tests, by key."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key
@@ -174,7 +173,6 @@ def _results(definitions: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a type hint. Raise TypeError if the type is not supported."""
     if hint in _SCALARS:
         return {"type": _SCALARS[hint]}
     if is_dataclass(hint):

@@ -123,19 +123,17 @@ def plain_fields(value: Any, without: str = "") -> dict[str, Any]:
     """
     return {
         name: convert_member(_plain, getattr(value, name), name)
-        for name in _names(cast(Any, type(value)))
+        for name in _field_names(cast(Any, type(value)))
         if name != without
     }
 
 
 @cache
-def _names(cls: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a dataclass."""
+def _field_names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls))
 
 
 def _checked_number(value: float) -> float:
-    """Return `value`. Raise InvalidField for an integer of more than 64 bits, NaN or infinity."""
     if isinstance(value, int):
         if abs(value) >= INT_LIMIT:
             raise InvalidField("a whole number of more than 64 bits")
@@ -219,7 +217,7 @@ def _row_reader(hints: tuple[Any, ...]) -> Convert:
     items = [reader(hint) for hint in hints]
 
     def read(plain: Any) -> tuple[Any, ...]:
-        if len(_list(plain)) != len(items):
+        if len(_need_list(plain)) != len(items):
             raise InvalidField(f"expected {len(items)} values, found {len(plain)}")
         return tuple(convert_member(item, plain[i], i) for i, item in enumerate(items))
 
@@ -235,19 +233,18 @@ def _many_reader(hint: Any) -> Convert:
     """
     item, length = reader(hint), len(get_args(hint))
     if item is _read_int:
-        return lambda plain: tuple(plain if all_integers(_list(plain)) else convert_items(item, plain))
+        return lambda plain: tuple(plain if all_integers(_need_list(plain)) else convert_items(item, plain))
     if get_origin(hint) is not tuple or set(get_args(hint)) != {int}:
-        return lambda plain: tuple(convert_items(item, _list(plain)))
+        return lambda plain: tuple(convert_items(item, _need_list(plain)))
 
     def read_rows(plain: Any) -> tuple[Any, ...]:
-        is_valid = all_integer_rows(_list(plain), list) and set(map(len, plain)) == {length}
+        is_valid = all_integer_rows(_need_list(plain), list) and set(map(len, plain)) == {length}
         return tuple(map(tuple, plain) if is_valid else convert_items(item, plain))
 
     return read_rows
 
 
 def _dataclass_reader(cls: type) -> Convert:
-    """Return a function from a JSON object to an instance of `cls`. It raises InvalidField for wrong data."""
 
     def read(plain: Any) -> Any:
         values = read_fields(cls, require_object(plain))
@@ -265,7 +262,7 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
     Raise InvalidField if a value is wrong, or if a field without a default is missing.
     """
     values: dict[str, Any] = {}
-    for field, convert in _readers(cast(Any, cls)):
+    for field, convert in _field_readers(cast(Any, cls)):
         if field.name in found and field.name != without:
             values[field.name] = convert_member(convert, found[field.name], field.name)
         elif not has_default(field):
@@ -274,14 +271,12 @@ def read_fields(cls: type, found: Mapping[str, Any], without: str = "") -> dict[
 
 
 @cache
-def _readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
-    """Return a tuple (field, function from plain data to its value) for each field of a dataclass."""
+def _field_readers(cls: Any) -> list[tuple[Field[Any], Convert]]:
     hints = get_type_hints(cls)
     return [(field, reader(hints[field.name])) for field in fields(cls) if field.init]
 
 
-def _list(plain: Any) -> list[Any]:
-    """Return `plain` if it is a list; else raise InvalidField."""
+def _need_list(plain: Any) -> list[Any]:
     if not isinstance(plain, list):
         raise wrong("a list", plain)
     return plain

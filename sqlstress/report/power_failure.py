@@ -27,9 +27,9 @@ class Risk:
     worst: str = GOOD
     """Worst possible state of the database: one of STATES."""
     effect: str = ""
-    """Clause on the worst state, such as "a power failure can ..."; empty if the state is good."""
+    """Description of the worst state: "a power failure can ..."; empty if the state is good."""
     why: str = ""
-    """Clause on the cause, such as a missing sync; empty if the cause is unknown, or the state good."""
+    """Cause of the effect, such as a missing sync; empty if unknown, or if the state is good."""
     cure: str = ""
     """Synchronous level that protects all commits; empty if no level does, or the state is good."""
 
@@ -94,7 +94,7 @@ _SYNCED_BY_SERVER = ("on", "local", "remote_write", "remote_apply")
 
 
 def server_durability(effective: Mapping[str, str]) -> str | None:
-    """Return a clause on the durability of a server's commits; None if the target is no server."""
+    """Return the durability of commits with these settings as text; None if they are not of a server."""
     commit, fsync = effective.get("synchronous_commit"), effective.get("fsync")
     if commit is None or fsync is None:
         return None

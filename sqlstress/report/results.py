@@ -28,7 +28,7 @@ MIN_P999_SAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latencies of operations, from begin to end. A field of this type may define other times."""
+    """Distribution of latencies (times from begin to end of operations), or of other times."""
 
     count: int
     """Number of completed operations."""
@@ -69,7 +69,7 @@ class Latency:
         return cls(count, p50, p90, p99, p999, max_ns, tuple(sorted(buckets.items())))
 
     def without_single_events(self) -> Latency:
-        """Return a copy without the percentiles that a single slow operation can change."""
+        """Return a copy without percentiles of too few operations, which one slow operation could set."""
         return replace(
             self,
             p90_ns=None if self.count < MIN_P90_SAMPLES else self.p90_ns,
@@ -249,7 +249,7 @@ including reads. binding: the Python package that calls SQLite. harness: sqlstre
 keys, counts and checks.
 """
 COMMIT, READ, OWN = "commit", "read", "own"
-"""COMMIT and READ: activities of a lock's holder. OWN: time without another cause."""
+"""COMMIT and READ: activities of a lock's holder. OWN: time of an operation without another cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ class Moment:
     """Latency of the operation, in ns."""
     spans: tuple[tuple[int, str, int, int], ...] = ()
     """Activities: (number of the process, activity, begin, end), in ns after the operation's begin. The
-    activity is wait, commit, sync, checkpoint or read. Activities with a short gap between are merged."""
+    activity is wait, commit, sync, checkpoint or read. Short gaps between two equal activities are closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +313,8 @@ class Where:
     processor is missing, and included in others, if the operating system does not report it.
     """
     told: float = 1.0
-    """Share of the window for which lock holders are known, 0 to 1: its last part. Only this part is used
-    to split waits into held and free."""
+    """Share of the window for which lock holders are known, 0 to 1; below 1 if records of its first part were
+    overwritten. Waits are split into held and free as in the known part."""
     pending_ns: int = 0
     """Longest wait for a lock that had not ended when the window closed, in ns; 0 without such a wait."""
     slowest: Slowest | None = None
@@ -337,7 +337,7 @@ class Holds:
     most_s: float = 0.0
     """Upper bound of the longest hold, from the sample before it to the sample after it, in seconds."""
     longest_at_s: float = 0.0
-    """Begin of the longest hold, in seconds after sampling began; 0 if the hold may have begun earlier."""
+    """Time of the longest hold's first sample, in seconds after sampling began. The hold began earlier."""
     now_s: float = 0.0
     """Time for which the lock had been held at the last sample, in seconds; 0 if it was free."""
 
@@ -402,7 +402,7 @@ class WorkerResult:
     worker: int
     """Number of the worker, from 1."""
     transactions: int
-    """Number of completed transactions. A read is one, and so is a commit of any number of rows."""
+    """Number of completed transactions: single reads, and commits of any number of rows."""
     rows: int
     """Number of rows read or written by the completed transactions."""
     seconds: float
@@ -555,7 +555,7 @@ class Trial:
 
 
 LEFT_OUT = "The data of another case was wrong."
-"""Value of `Run.skipped` for cases after a case with wrong data."""
+"""Value of `Run.skipped` for a case that was skipped because another case had wrong data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,12 +600,12 @@ class Run:
         return any(trial.stopped_share for trial in (*self.trials, self.longer) if trial)
 
     def typical(self) -> Trial | None:
-        """Return the valid trial of (lower) median TPS; without one, the first trial, or None."""
+        """Return the valid trial with the (lower) median TPS, else the first trial; None without trials."""
         ranked = sorted(self.valid, key=lambda trial: trial.tps)
         return ranked[(len(ranked) - 1) // 2] if ranked else next(iter(self.trials), None)
 
     def valid_median_trial(self) -> Trial | None:
-        """Return the valid trial of (lower) median TPS; None without valid trials."""
+        """Return the valid trial with the (lower) median TPS; None without valid trials."""
         trial = self.typical()
         return trial if trial is not None and trial.error is None else None
 

@@ -44,7 +44,7 @@ class Look:
     pairs: int
     """Number of pairs (a trial of A and a trial of B) so far."""
     alpha: float
-    """Probability that the true ratio is better than `bound`; also that it is worse than `worst`."""
+    """Maximum probability that the true ratio is better than `bound`; also that it is worse than `worst`."""
     ratio: float
     """B's figure (TPS or p99) divided by A's: Hodges-Lehmann estimate."""
     low: float | None
@@ -52,11 +52,11 @@ class Look:
     high: float | None
     """Upper end of the ratio's 95% interval; None for too few pairs."""
     bound: float | None
-    """Best possible ratio at error rate `alpha` (for p99, the lower bound); None for too few pairs."""
+    """Bound of the ratio on the better side (TPS: upper, p99: lower); None for too few pairs."""
     verdict: str
     """Verdict of this look: fail, pass, inconclusive, or undecided (if more pairs are needed)."""
     worst: float | None = None
-    """Worst possible ratio at error rate `alpha` (for p99, the upper bound); None for too few pairs."""
+    """Bound of the ratio on the worse side (TPS: lower, p99: upper); None for too few pairs."""
     seconds: float | None = None
     """Time from the start of the first trial to this look, in seconds; None if unknown."""
 
@@ -87,35 +87,34 @@ class AbTest:
     """Time limit, in seconds: no pair is started that would end later; None without a limit."""
 
 
-# A search for the highest rate: its promise and duration. The answer is not stored, because it follows from
-# the runs, one for each tried rate.
+# A search for the highest rate. The rate that it found is not stored, because it follows from the runs: there
+# is one for each tried rate.
 
 
 PROMISE = "Promise"
 
 
-def _bound(percentile: str, text: str) -> float | None:
-    """Return a dataclass field for an option that limits a percentile. `text` is the subject of its help."""
-    bound: float | None = option(
+def _limit_option(name: str, text: str) -> float | None:
+    limit_s: float | None = option(
         duration_with_unit(0.00001),
         None,
         PROMISE,
         f"{text} within TIME of their due time: 10ms.",
-        name=percentile,
+        name=name,
         metavar="TIME",
         meaning=f"{text} within this many seconds of their due time; None: no promise.",
     )
-    return bound
+    return limit_s
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
     """Upper limits of latencies at a rate. In addition, all due operations must be done, and none fail."""
 
-    p50_s: float | None = _bound("p50", "50% of operations finish")
-    p99_s: float | None = _bound("p99", "99% of operations finish")
-    p999_s: float | None = _bound("p999", "99.9% of operations finish")
-    max_s: float | None = _bound("max", "All operations finish")
+    p50_s: float | None = _limit_option("p50", "50% of operations finish")
+    p99_s: float | None = _limit_option("p99", "99% of operations finish")
+    p999_s: float | None = _limit_option("p999", "99.9% of operations finish")
+    max_s: float | None = _limit_option("max", "All operations finish")
 
     @property
     def bounds(self) -> dict[str, float]:

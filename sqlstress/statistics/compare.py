@@ -1,21 +1,21 @@
-"""Comparison of the figures of two cases: their ratio, with an interval that allows for noise.
+"""Comparison of a figure, such as TPS, of two cases: their ratio, with a confidence interval.
 
-Logarithms of the figures are compared in one of three ways. "Significantly" means in spite of noise.
+Three methods compare logarithms of figures, so a difference of logarithms stands for a ratio.
 
 * `Passes`: cases that were measured in passes (one trial of each case). Drift (heat, other programs, the
 disk) affects all figures of a pass equally. Student's t gives the interval, because a signed-rank test of a
 handful of passes shows nothing.
 
-* `signed_rank_bounds`: the pairs of an A/B test. The means of every two differences (Walsh averages) have the
-Hodges-Lehmann estimate as their median, and Wilcoxon's signed-rank statistic as the number of means that are
-not negative.
+* `signed_rank_bounds`: the pairs of an A/B test. A Walsh average is the mean of two of the pairs'
+differences. The median of all Walsh averages is the Hodges-Lehmann estimate. The number of those that are not
+negative is Wilcoxon's signed-rank statistic.
 
-* `unpaired`: trials that were measured at different times. The differences between every two values of the
-samples have the Hodges-Lehmann estimate of the shift as their median, and the Mann-Whitney statistic as the
-number of differences that are not negative.
+* `unpaired`: trials that were measured at different times. Each value of a sample is subtracted from each
+value of the other sample. The median of these differences is the Hodges-Lehmann estimate of the shift. The
+number of those that are not negative is the Mann-Whitney statistic.
 
-The rank tests are exact, except for the Mann-Whitney test of many trials. Ties count against a difference, so
-the error rate never exceeds alpha.
+The rank tests are exact, except for the Mann-Whitney test of large samples. Ties count as evidence for equal
+figures, so the error rate never exceeds alpha.
 
 Sources: Student, "The Probable Error of a Mean", Biometrika 6, 1908; the distribution in closed form:
 Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4. Hollander, Wolfe and Chicken,
@@ -38,7 +38,7 @@ MIN_PASSES = 3
 NEAR = 0.10
 """Maximum relative difference of two figures that are called about equal: 10%."""
 TOO_FEW, UNCLEAR, EQUAL, DIFFERENT = "too few", "unclear", "about equal", "different"
-"""Verdicts on the ratio of two cases: too few figures to tell; not significant; equal; different."""
+"""Verdicts on two figures: too few to compare; could be equal or different; about equal; different."""
 
 
 class Ratio(NamedTuple):
@@ -55,16 +55,16 @@ class Ratio(NamedTuple):
 
     @property
     def is_above(self) -> bool:
-        """Whether the ratio is significantly above 1."""
+        """Whether the whole interval is above 1."""
         return self.low > 1
 
     @property
     def is_below(self) -> bool:
-        """Whether the ratio is significantly below 1."""
+        """Whether the whole interval is below 1."""
         return self.high < 1
 
     def is_within(self, share: float) -> bool:
-        """Return whether the two figures differ by significantly less than `share`."""
+        """Return whether the whole interval allows only differences below `share`, such as 0.1 for 10%."""
         return self.low > 1 - share and self.high < 1 / (1 - share)
 
 
@@ -76,8 +76,8 @@ def without_interval(estimate: float) -> Ratio:
 def verdict(ratio: Ratio | None, near: float, slight: str = EQUAL) -> str:
     """Return the verdict on a ratio: DIFFERENT, EQUAL, UNCLEAR or TOO_FEW.
 
-    Figures are EQUAL if they differ by significantly less than the share `near`. If they also differ
-    significantly from each other, the verdict is `slight`.
+    If the interval excludes 1, the figures are DIFFERENT. If it excludes differences of the share `near` or
+    more, they are EQUAL. If both hold, the verdict is `slight`.
     """
     if ratio is None or not ratio.pairs:
         return TOO_FEW
@@ -96,9 +96,9 @@ K = TypeVar("K", bound=Hashable)
 class Passes(Generic[K]):
     """Figures of several cases by pass (repetition), and the ratio of any two cases.
 
-    All intervals are right at once with a probability of at least 1 - `error` (Bonferroni). A third of a
-    ratio's variance is pooled from all cases: the residual variance of the logarithms, after the means of
-    cases and passes were subtracted. Two thirds come from the two cases.
+    With a probability of at least 1 - `error`, every interval contains the true ratio (Bonferroni). The
+    variance of a ratio is a weighted mean. A third comes from all cases: the residual variance of the
+    logarithms, after the means of cases and passes were subtracted. Two thirds come from the two cases.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Passes(Generic[K]):
     ) -> None:
         """`figures` has the figures of each case by pass, all finite and above 0.
 
-        `comparisons` is the number of ratios that must be right together; None means those of all pairs.
+        `comparisons` is the number of ratios that share `error`; None means one for each pair of cases.
         """
         self._logs = {
             key: {number: math.log(value) for number, value in by_pass.items()}
@@ -118,7 +118,7 @@ class Passes(Generic[K]):
     @property
     def count(self) -> int:
         """Number of passes that all cases share."""
-        return len(_common(self._logs.values()))
+        return len(_shared_passes(self._logs.values()))
 
     def middle(self, case: K) -> float:
         """Return the geometric mean of a case's figures."""
@@ -128,7 +128,7 @@ class Passes(Generic[K]):
         """Return the figure of `other` divided by that of `base`; None for too few shared passes.
 
         `error` is the probability that the interval misses the true ratio. None means an equal part of the
-        `error` given to the constructor, so that all compared ratios are right together.
+        `error` given to the constructor.
         """
         logs = self._differences(base, [other])
         if len(logs) < MIN_PASSES:
@@ -157,7 +157,7 @@ class Passes(Generic[K]):
         return 1 / inverse if inverse else math.inf
 
     def passes_needed(self, share: float, error: float | None = None) -> int:
-        """Return the estimated number of passes that would show a relative difference of `share`."""
+        """Return the estimated number of passes to show a difference of `share`; `error` as in `ratio`."""
         first, *others = self._logs
         noises = (self._noise(self._differences(first, [other])) for other in others)
         noise, degrees = max(noises, default=(0.0, 1))
@@ -168,7 +168,8 @@ class Passes(Generic[K]):
         """Return, for each shared pass, the mean logarithm of `others` minus the logarithm of `base`."""
         base_logs, rest = self._logs[base], [self._logs[other] for other in others]
         return [
-            fmean(logs[number] for logs in rest) - base_logs[number] for number in _common([base_logs, *rest])
+            fmean(logs[number] for logs in rest) - base_logs[number]
+            for number in _shared_passes([base_logs, *rest])
         ]
 
     def _reach(self, logs: Sequence[float], error: float, share: float = 2.0) -> float:
@@ -182,21 +183,20 @@ class Passes(Generic[K]):
     def _noise(self, logs: Sequence[float], share: float = 2.0) -> tuple[float, int]:
         """Return the variance of the differences `logs`, one for each pass, and its degrees of freedom.
 
-        `share` is the variance of a difference divided by that of a single case if all cases have equal
-        noise: 2 for the difference of two cases.
+        `share` is the variance of a difference in units of the variance of a single case, if all cases have
+        equal noise: 2 for the difference of two cases.
         """
         pair_variance = variance(logs) if len(logs) > 1 else 0.0
         least = max(1, len(logs) - 1)
         if not self._degrees:
             return pair_variance, least
         # Some cases are noisier than others. With these weights and a third of the degrees of freedom, at
-        # most 5% of conclusions are wrong for different kinds of noise: equal in all cases, growing with the
-        # number of processes, with heavy tails, or in a single case.
+        # most 5% of conclusions are wrong, whether the noise is equal in all cases, grows with the number of
+        # processes, has heavy tails, or is in a single case.
         return (share * self._pooled + 2 * pair_variance) / 3, max(least, self._degrees // 3)
 
 
-def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
-    """Return the numbers of the passes that all cases share, in ascending order."""
+def _shared_passes(cases: Iterable[Mapping[int, float]]) -> list[int]:
     passes = [set(by_pass) for by_pass in cases]
     return sorted(set.intersection(*passes)) if passes else []
 
@@ -204,9 +204,9 @@ def _common(cases: Iterable[Mapping[int, float]]) -> list[int]:
 def _residual_variance(cases: Sequence[Mapping[int, float]]) -> tuple[float, int]:
     """Return the variance around the means of cases and passes, and its degrees of freedom.
 
-    `cases` has logarithms. Return (0, 0) for fewer than MIN_PASSES cases or shared passes.
+    `cases` has logarithms by number of the pass. Return (0, 0) for fewer than MIN_PASSES cases or passes.
     """
-    passes = _common(cases)
+    passes = _shared_passes(cases)
     if len(cases) < MIN_PASSES or len(passes) < MIN_PASSES:
         return 0.0, 0
     rows = [[by_pass[number] for number in passes] for by_pass in cases]
@@ -235,11 +235,10 @@ def spread(figures: Sequence[float]) -> float | None:
 
 
 _MAX_LOG = 700.0
-"""Maximum logarithm of a result: e**700 is near the largest float."""
+"""Maximum logarithm of a result: e**700 is near the largest float. Larger values count as this value."""
 
 
 def _exp(value: float) -> float:
-    """Return e**value, but at most e**_MAX_LOG, which a float can represent."""
     return math.exp(min(value, _MAX_LOG))
 
 
@@ -273,8 +272,8 @@ def probability_within(value: float, degrees: int) -> float:
 
 
 def walsh_averages(differences: Sequence[float]) -> list[float]:
-    """Return the means of every two differences, in ascending order. Each is also paired with itself."""
-    # The means of sorted differences consist of long ascending sequences, which Python sorts faster.
+    """Return the means of every two differences, in ascending order, including each difference itself."""
+    # With sorted differences, the means form long ascending runs, which Python's sort merges quickly.
     return sorted([(a + b) / 2 for a, b in combinations_with_replacement(sorted(differences), 2)])
 
 
@@ -287,9 +286,9 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 
 @cache
 def _signed_ranks(pairs: int) -> tuple[int, ...]:
-    """Return the numbers of ways to get a signed-rank statistic of at most 0, at most 1, at most 2, ...
+    """Return the distribution of the signed-rank statistic: item s counts the cases with at most s.
 
-    In a way, each of the ranks 1 to `pairs` has a sign, so there are 2**pairs ways. The statistic is the sum
+    A case gives each of the ranks 1 to `pairs` a sign, so there are 2**pairs cases. The statistic is the sum
     of the ranks with a plus sign.
     """
     ways = [1]
@@ -334,7 +333,7 @@ def all_differences(base: Sequence[float], other: Sequence[float]) -> list[float
 
 @cache
 def _orders(m: int, n: int) -> tuple[int, ...]:
-    """Return the numbers of orders in which the Mann-Whitney statistic is 0, 1, 2, ...
+    """Return the distribution of the Mann-Whitney statistic: item s counts the orders in which it is s.
 
     An order is one of the possible orders of all values of two samples, which have m and n values.
     """
@@ -373,9 +372,9 @@ def unpaired_bounds(
 
 
 def unpaired(base: Sequence[float], other: Sequence[float], confidence: float = 0.95) -> Ratio | None:
-    """Return the ratio of two samples, given as logarithms; None for an empty sample, or above e**700.
+    """Return the ratio of two samples, given as logarithms; None if a sample is empty.
 
-    The ratio has no interval if there are too few values for `confidence`.
+    None also for a ratio above e**_MAX_LOG. The ratio of too few values for `confidence` has no interval.
     """
     if not base or not other:
         return None

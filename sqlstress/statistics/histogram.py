@@ -18,7 +18,7 @@ MAX_KINDS = 20
 _FOLD_AT = 20_000
 """Number of distinct latencies after which their counts are moved ("folded") into bins."""
 _INFINITE = 0x7F7F
-"""Index of the last bin with finite numbers, which is unused: its upper end is infinite."""
+"""Index of the last bin of finite numbers. No latency may use this bin, because its upper end is infinite."""
 
 _to_float = struct.Struct("<f")
 _to_bits = struct.Struct("<I")
@@ -31,12 +31,15 @@ def bin_of(ns: int) -> int:
 
 
 def is_bin(index: int) -> bool:
-    """Return whether an index is that of a bin of finite latencies."""
+    """Return whether a bin has this index. Reports may have wrong indices."""
     return 0 <= index < _INFINITE
 
 
 def bin_floor(index: int) -> float:
-    """Return the lower end of a bin, in ns. A latency that was rounded up may be 1 part in 2**24 smaller."""
+    """Return the lower end of a bin, in ns.
+
+    `bin_of` rounds a latency to a float, so the bin may have latencies below this end by 1 part in 2**24.
+    """
     floor: float = _to_float.unpack(_to_bits.pack(index << 16))[0]
     return floor
 
@@ -56,7 +59,6 @@ class Recorder:
             self._fold()
 
     def _fold(self) -> None:
-        """Move the counts of exact latencies into bins, and keep the largest latency."""
         self._largest = max(self._largest, max(self._exact, default=0))
         for ns, count in self._exact.items():
             self._folded[bin_of(ns)] += count

@@ -1,8 +1,9 @@
 """Search for the highest rate (operations per second) that keeps a latency promise.
 
 A window is a measurement at one rate. Its margin is at most 0 if it kept the promise, and grows with the
-latency. The limit is the highest rate at which at least half of the windows keep that promise. The
-functions depend only on the windows so far, so that tests can simulate machines.
+latency. The limit is the highest rate at which at least half of the windows keep that promise. The dividing
+rate is a first estimate of the limit (see `_dividing_rate`). The functions depend only on the windows so far,
+so that tests can simulate machines.
 """
 
 from __future__ import annotations
@@ -67,15 +68,15 @@ LADDER: tuple[int, ...] = tuple(
 HOLDS, BREAKS, OPEN = "holds", "breaks", "open"
 """Verdicts on a rate: most windows keep the promise; most windows break it; unknown."""
 HALF, UP = 7, 3
-"""Numbers of steps on LADDER: HALF steps down halve a rate, and UP steps up raise it by a third."""
+"""Numbers of steps on LADDER: HALF steps down halve a rate, and UP steps up increase it by a third."""
 MIN_AGREEING_WINDOWS = 6
 """Minimum number of windows at a rate to believe a surprising result.
 
-A result is surprising if most windows above the limit keep the promise, or most below it break it; also at
-the highest rate if no rate breaks the promise, and at the lowest if no rate keeps it.
+Surprising results are a rate above the limit that keeps the promise, and a rate below the limit that breaks
+the promise. They are also the highest rate if no rate breaks the promise, and the lowest if none keeps it.
 """
 NEARBY_FACTOR = 1.5
-"""Maximum factor between the dividing rate and the rate of a window that is used to fit the line."""
+"""Maximum factor between the dividing rate and a window's rate if the line is fitted to the window."""
 LEAST, MOST = 16, 100
 """Minimum number of windows to fit a line, and maximum number of windows in a search."""
 INTERVAL_ERROR = 0.002
@@ -85,7 +86,7 @@ MIN_HALF_WIDTH = 0.1
 NARROW_RATIO = 1.25
 """Ratio of the upper to the lower end of the limit's interval at which the search stops."""
 MIN_SLOPE_ERRORS = 2.0
-"""Minimum slope of the line, in standard errors. A flatter line could cross 0 anywhere."""
+"""Minimum slope of the line, in standard errors of the slope. A flatter line could cross 0 anywhere."""
 
 Seen = Sequence[tuple[int, float]]
 """(Rate, margin) of each window, as measured. A margin above 0 means a broken promise."""
@@ -105,7 +106,7 @@ class SearchAnswer(NamedTuple):
     """Estimated limit, at which half of the windows keep the promise; None if unknown."""
 
     def verdict(self, rate: int) -> str:
-        """Return the verdict on a rate: HOLDS, BREAKS or OPEN."""
+        """Return the verdict on a rate: HOLDS, BREAKS, or OPEN for a rate between `holds` and `breaks`."""
         if self.holds is not None and rate <= self.holds:
             return HOLDS
         return BREAKS if self.breaks is not None and rate >= self.breaks else OPEN
@@ -180,10 +181,10 @@ def crossing(windows: Windows) -> tuple[float, float, float] | None:
 
 
 def _dividing_rate(windows: Windows) -> float:
-    """Return the dividing rate: a first estimate of the limit, midway between two tried rates.
+    """Return a first estimate of the limit: the geometric mean of two tried rates, next to each other.
 
-    It is chosen to have the fewest windows on the wrong side: windows at lower rates that broke the promise,
-    or at higher rates that kept it.
+    Of all such means, this has the fewest windows on the wrong side: windows at lower rates that broke the
+    promise, and at higher rates that kept it.
     """
     rates = sorted(windows)
 
@@ -230,19 +231,17 @@ def next_rate(seen: Seen, start: int, lowest: int = 1) -> int | None:
 
 
 def _rate_near_limit(seen: Seen, windows: Windows, bottom: int) -> int:
-    """Return the rate of the next window, near the dividing rate (the estimate of `_dividing_rate`).
+    """Return the rate of the next window, near the dividing rate.
 
-    If the two tried rates next to the dividing rate are more than two steps of LADDER apart from each other,
-    return the step midway. Else, if the last window was far from the dividing rate, return the tried rate
-    below it. Else go a step up from the last window if that kept the promise, or a step down if it broke the
-    promise, but not below the index `bottom` of LADDER.
+    `bottom` is the index in LADDER of the lowest allowed rate.
     """
     rates, middle = sorted(windows), _dividing_rate(windows)
     above = bisect_left(rates, middle)
     places = [bisect_left(LADDER, rate) for rate in (rates[above - 1], rates[above])]
     if places[1] - places[0] > 2:
-        return LADDER[sum(places) // 2]
+        return LADDER[sum(places) // 2]  # Halve a wide gap between tried rates first.
     rate, margin = seen[-1]
     if not 1 / NEARBY_FACTOR <= rate / middle <= NEARBY_FACTOR:
-        return rates[above - 1]
+        return rates[above - 1]  # The last window was far away, so start again near the dividing rate.
+    # A step up after a kept promise, a step down after a broken promise.
     return LADDER[max(bottom, min(bisect_left(LADDER, rate) + (1 if margin <= 0 else -1), len(LADDER) - 1))]

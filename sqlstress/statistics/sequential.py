@@ -4,10 +4,11 @@ The arms (variants) A and B are measured in pairs. A look is an interim test of 
 case that both arms measure. The difference of a pair is the natural logarithm of the ratio of B's figure (TPS
 or p99) to A's, with a sign that makes it negative if B is worse. So a rise of p99 is a negative difference.
 
-B passes if the whole interval of the difference is allowed, and fails if no part of the interval is. Each
-look gets a part of the error rate (Bonferroni), so that the rate holds for all looks together. The direction
-(whether B is faster) is reported once, at the look that ends the test. It has its own error rate. The first
-looks get most of that rate, because the test of two equal arms usually ends at one of them.
+Each look computes a confidence interval of the difference. B passes if the test allows every difference in
+the interval, and fails if it allows none. Each look gets a part of the error rate (Bonferroni), so that the
+rate holds for all looks together. The direction (whether B is faster) is reported once, at the look that ends
+the test. The direction has its own error rate. The first looks get most of that rate, because the test of two
+equal arms usually ends at one of them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ METRICS = ("tps", "p99")
 ALPHA = 0.01
 """Maximum probability that a forbidden drop passes, and also that an allowed drop fails."""
 DIRECTION_ALPHA = 0.014
-"""Maximum probability that the direction is wrong, to which ALPHA is added (see `direction_alpha`)."""
+"""Maximum probability, in addition to ALPHA, that the direction is wrong (see `direction_alpha`)."""
 FEWEST, MOST = 10, 500
 """Minimum number of pairs at the first look, and maximum number of pairs of a test."""
 LOOK_GROWTH = 1.4
@@ -36,7 +37,7 @@ LOOK_GROWTH = 1.4
 _MIN_LAST_GROWTH = 1.2
 """Minimum factor between the numbers of pairs at the last two looks."""
 _STEPS = 20
-"""Number of steps of LOOK_GROWTH that are tried. Looks after more pairs than the maximum are left out."""
+"""Maximum number of looks before the last look of a test: more than enough for MOST pairs."""
 
 
 class InterimLook(NamedTuple):
@@ -95,8 +96,8 @@ def shows_drop(ends: Bounds, allowed: float) -> bool:
 def direction_alpha(look: int, alpha: float) -> float:
     """Return the one-sided error rate of the direction at look number `look` (1, 2, ...).
 
-    Each look gets half of the part of DIRECTION_ALPHA that is left, but at least `alpha`, the error rate of
-    the verdict at this look.
+    The first look gets half of DIRECTION_ALPHA, and each later look half as much as the look before. `alpha`,
+    the error rate of the verdict at this look, is the minimum.
     """
     return max(alpha, DIRECTION_ALPHA * 0.5**look)
 

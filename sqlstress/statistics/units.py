@@ -27,14 +27,13 @@ def parse_duration(text: str) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as text that `parse_duration` can read, with six digits: 0.5 → "500ms"."""
+    """Return a duration as text for `parse_duration`, with six significant digits: 0.5 → "500ms"."""
     if seconds and seconds < 1:
         return f"{_plain_decimal(seconds * 1000)}ms"
     return f"{_plain_decimal(seconds)}s"
 
 
 def _plain_decimal(value: float) -> str:
-    """Return a number as text with six significant digits, without an exponent."""
     return f"{Decimal(f'{value:g}'):f}"
 
 
@@ -44,7 +43,7 @@ def format_count(value: float) -> str:
 
 
 def format_ms(ns: float) -> str:
-    """Return nanoseconds as milliseconds, with three digits, but no finer than 0.001: "1.23"."""
+    """Return a time as text in ms, with three significant digits, but at most three decimals: "1.23"."""
     ms = ns / NS_PER_MS
     # The limits allow for rounding: 9.996 becomes "10.0", not "10.00".
     if ms >= 99.95:
@@ -81,7 +80,7 @@ def rounded(value: float, digits: int = 3) -> str:
 
 
 def digits(count: int) -> str:
-    """Return a count as text: 12345 → "12,345". Counts of a billion or more are rounded."""
+    """Return a count as text: 12345 → "12,345". Counts of a billion or more have three significant digits."""
     return f"{count:,}" if abs(count) < 1_000_000_000 else rounded(count)
 
 

@@ -1,6 +1,7 @@
 """The databases under test, such as SQLite and PostgreSQL, with one package each.
 
-A target is a kind of database. A place is one process's access to the data of a case (a set of options).
+A target is a kind of database. A place is one process's access to the data of a case (a set of options). A
+`pulse` is a function to call often: it raises Interrupted after a stop signal, such as Ctrl-C.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ def run_watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) 
 
 @contextmanager
 def watched(connection: Interruptible, task: Callable[[], T], pulse: Pulse) -> Iterator[Callable[[], T]]:
-    """Start a long database task in a thread. Yield a function that waits for its result.
+    """Run a long database task in a thread. Yield a function that waits for the task and returns its result.
 
-    The function calls `pulse` while it waits. The end of the block interrupts an unfinished task. The main
-    thread stays free to handle signals. Raises EnvironmentFailure if no thread can start.
+    While it waits, the function calls `pulse` often. The end of the block interrupts an unfinished task. The
+    main thread stays free to handle signals. Raises EnvironmentFailure if no thread can start.
     """
     from concurrent.futures import ThreadPoolExecutor, wait
 

@@ -66,7 +66,7 @@ class DryPlace(Place):
         yield lambda: None
 
     def native(self, worker: int, begin: str) -> NativeStore:
-        """Return a store without connections: the C loop answers gets with values from before the load."""
+        """Return a store without connections. Every get returns a value of the initial data, as if stored."""
         with require_native("dry"):
             return NativeStore(DryStore(0, None), {"stores": False}, lambda code, message: message)
 

@@ -48,7 +48,7 @@ Definition = tuple[Any, ...]
 
 
 def schema_differences(created: Sequence[Definition], present: Sequence[Definition]) -> list[str]:
-    """Return a text for each missing or added definition; two texts for a changed definition."""
+    """Return a clause for each missing or added definition. A changed definition counts as both."""
     missing = [f"lacks {name}: {sql!r:.160}" for name, sql in created if (name, sql) not in present]
     added = [(name, sql) for name, sql in present if (name, sql) not in created]
     return missing + [f"holds {name}: {sql!r:.160}, which was added later" for name, sql in added]
@@ -59,7 +59,7 @@ def check_schemas(
     created: Sequence[Definition],
     present: Iterable[tuple[str, Sequence[Definition]]],
 ) -> Check:
-    """Check that every schema has exactly the definitions `created`; return the result of `counter`.
+    """Check that every schema has exactly the definitions `created`. Count differences in `counter`.
 
     `present` yields (name of the schema for messages, its definitions).
     """
@@ -90,14 +90,14 @@ class Seal:
         self._files = [(path, identity) for path in paths if (identity := _identity(path))]
 
     def broken(self) -> str | None:
-        """Return a clause on a replaced, deleted or unreadable file, or None."""
+        """Return a clause such as "kv.db was deleted", also on an unreadable file, or None."""
         try:
             return self.exchanged()
         except OSError as error:
             return f"a database file could not be looked at ({error.strerror})"
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file, or None. Raises OSError."""
+        """Return a clause such as "kv.db was deleted", or None. Raises OSError if a file is unreadable."""
         for path, sealed in self._files:
             current = _identity(path)
             if current != sealed:
@@ -106,7 +106,6 @@ class Seal:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and inode number of a file; None if it does not exist. Raises OSError."""
     try:
         try:
             status = path.stat()
@@ -120,7 +119,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class ClientStore:
-    """A key-value store on a client's connections. Subclasses fill the lists of operations."""
+    """A key-value store (see `views.Store`) on a client's connections. Subclasses fill the lists."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -147,7 +146,7 @@ class Snapshot(Protocol):
     """State of the data before the load, to detect changes by other programs."""
 
     def exchanged(self) -> str | None:
-        """Return a clause on a replaced or deleted file, or None."""
+        """Return a clause such as "kv.db was deleted" if a file was replaced or deleted, or None."""
         return None
 
     def seal(self) -> None:
@@ -165,7 +164,7 @@ class Place(Protocol):
     where: Path
     """Folder for the case's files. Other processes pass this folder to `open_place`, too."""
     copies: dict[Any, Any] | None = None
-    """Prepared data that later trials restore; None means that each trial creates its data."""
+    """Copies of the initial data, which the first trial adds and later trials restore; None for no copies."""
 
     @property
     def stores(self) -> bool:
@@ -182,9 +181,10 @@ class Place(Protocol):
         return None
 
     def pause(self, schedule: Sequence[int]) -> None:
-        """Make this process pause inside the database's code. Call it before connecting.
+        """Make this process pause at random calls of the database's code. Call it before connecting.
 
-        Raises EnvironmentFailure if the target has no pauses.
+        `schedule` is the result of `sqlite.shim.schedule`. Raises EnvironmentFailure if the target has no
+        pauses.
         """
         raise EnvironmentFailure("pauses need SQLite. Choose --driver sqlite3 or apsw.")
 
@@ -203,7 +203,7 @@ class Place(Protocol):
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Record the identities of this process's open files; None if the target needs no such check."""
+        """Return the identities of this process's open files; None if the target needs no such check."""
         return None
 
     # Methods for the parent.
@@ -255,7 +255,7 @@ class Place(Protocol):
         return None
 
     def redefined(self, created: Sequence[Definition], pulse: Pulse) -> Check | None:
-        """Check that every bucket still has exactly these definitions; None if impossible."""
+        """Check that every bucket still has exactly the definitions `created`; None if impossible."""
         return None
 
     def discard(self) -> None:
@@ -275,7 +275,7 @@ class SqlPlace(Place, Protocol):
         """Return whether any data exists."""
 
     def settle(self, pulse: Pulse) -> None:
-        """Prepare data that a user program has created for the load, such as by VACUUM."""
+        """Prepare the database for the load, such as by VACUUM, after a user program has created the data."""
 
     def rows_written(self, pulse: Pulse) -> int | None:
         """Return the number of rows ever written; None if the target does not count rows.
@@ -284,7 +284,7 @@ class SqlPlace(Place, Protocol):
         """
 
     def client(self, worker: int) -> Client:
-        """Return a worker's client, not connected yet. Additional processes have numbers below 1."""
+        """Return a worker's client, not connected yet. Workers count from 1; other processes pass 0."""
 
     def reader(self) -> Reader:
         """Return a connection for reads during the load, with the settings of the case."""
@@ -311,14 +311,14 @@ class Target(Protocol):
         """Return this process's access to the data of a case, without opening anything yet."""
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case, perhaps with changed options, such as `server`.
+        """Return the case with the options that the target needs, such as `server`.
 
         `anyway` allows a server on another machine. Raises UsageError if the target cannot run the case.
         """
         return case
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return a dummy database address, to inspect a user program without data.
+        """Return the address of a database that does not exist, to inspect a user program without data.
 
         `folder` is empty. Raises UsageError if the target does not support user programs.
         """

@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 
 
 class Refusal(NamedTuple):
-    """Failures of one statement with one SQLite result code, whether or not it was retried."""
+    """Failures of one statement with one SQLite result code, whether or not its transaction was retried."""
 
     sql: str
     history: tuple[str, ...]
@@ -40,7 +40,7 @@ class Connections(Protocol):
     """A worker's connections to a database."""
 
     def effective(self) -> dict[str, str]:
-        """Return the settings as read back, by name; values that differ are joined by " / "."""
+        """Return the settings as read back, by name; " / " joins values that differ between connections."""
 
     def close(self) -> None:
         """Close every connection."""
@@ -50,7 +50,7 @@ class NativeLoop(Connections, Protocol):
     """A worker's access to the key-value data for a load loop that runs in C."""
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with `plan` (its parameters); return results by name. Raises EnvironmentFailure."""
+        """Run the loop with the parameters `plan`; return results by name. Raises EnvironmentFailure."""
 
     def refusals(self) -> list[Refusal]:
         """Return the failed statements of the last run."""
@@ -116,9 +116,9 @@ class RefusalStore(Store, Protocol):
     """A key-value store that records failed statements. Only SQLite has such a store."""
 
     def refuse(self, kind: str, error: Exception, waited_s: float) -> None:
-        """Count a failed get, pair or single REPLACE; `waited_s` is the wait before the failure.
+        """Count a failed operation of the kind get, pair or replace. Other kinds count their own failures.
 
-        Batches and updates count their failures themselves.
+        `waited_s` is the time from the begin of the operation to its failure.
         """
 
     def refusals(self) -> list[Refusal]:
@@ -129,7 +129,7 @@ class LogObserver(Protocol):
     """Observer of a write-ahead log during a load, in the parent."""
 
     def look(self) -> None:
-        """Take a sample of the log, such as the WAL."""
+        """Take a sample of the log's size and use."""
 
     def end(self) -> None:
         """Close the files that cannot stay open after the load. Call it when the load has ended."""

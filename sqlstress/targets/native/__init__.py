@@ -1,4 +1,4 @@
-"""The native loop: a C extension that runs kv's timed loop with a driver's SQLite library.
+"""The native loop: a C extension that runs the timed loop of the experiment kv on a driver's SQLite library.
 
 A plan is a dictionary of all parameters of the C code.
 """
@@ -33,8 +33,7 @@ _WITH_COMPILER = (
 )
 
 
-def _is_source() -> bool:
-    """Return whether this package is the source folder rather than an installed copy."""
+def _is_source_folder() -> bool:
     return Path(__file__).with_name("loop.h").exists()
 
 
@@ -44,7 +43,7 @@ def extension() -> ModuleType:
     try:
         native = import_module("sqlstress.targets.native._native")
     except ModuleNotFoundError as error:
-        remedy = _FROM_SOURCE if _is_source() else _WITH_COMPILER
+        remedy = _FROM_SOURCE if _is_source_folder() else _WITH_COMPILER
         raise NativeUnavailable(f"the C extension was not built ({remedy})") from error
     except ImportError as error:
         raise NativeUnavailable(f"the C extension is not for this Python ({error})") from error
@@ -55,10 +54,10 @@ def extension() -> ModuleType:
     return native
 
 
-def unavailable_reason(reach: Callable[[], object]) -> str | None:
-    """Call `reach`; return the text of a NativeUnavailable error, else None."""
+def unavailable_reason(use_native: Callable[[], object]) -> str | None:
+    """Return the reason why the native loop is not available: why `use_native` fails. None if it works."""
     try:
-        reach()
+        use_native()
     except NativeUnavailable as reason:
         return str(reason)
     return None
@@ -66,7 +65,7 @@ def unavailable_reason(reach: Callable[[], object]) -> str | None:
 
 @contextmanager
 def require_native(driver: str) -> Iterator[None]:
-    """Turn NativeUnavailable into EnvironmentFailure, for a case with --loop native."""
+    """Turn NativeUnavailable in the block into EnvironmentFailure. `driver` is only for the message."""
     try:
         yield
     except NativeUnavailable as reason:
@@ -97,10 +96,11 @@ class NativeStore:
         explained: Callable[[int, str], str],
         histories: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        """Prepare a loop on the connections of `view`, whose addresses are in `plan`.
+        """Prepare the loop. Raises NativeUnavailable.
 
-        `explained` makes a sentence from SQLite's result code and message. `histories` has the earlier
-        statements of the transaction, for each statement of the plan. Raises NativeUnavailable.
+        `view` keeps the connections open; `plan` has their addresses. `explained` makes a sentence from
+        SQLite's result code and message. For each statement in `plan`, `histories` has the statements that
+        run before it in its transaction.
         """
         self.effective, self.close = view.effective, view.close
         self._native, self._explained, self._histories = extension(), explained, histories
@@ -108,7 +108,7 @@ class NativeStore:
         self.plan = {**PLAN_WITHOUT_STORE, **plan}
 
     def run(self, plan: dict[str, Any]) -> dict[str, Any]:
-        """Run the loop with the plan of a kv worker; return the results by name.
+        """Run the loop with `plan`, extended by the plan of the constructor; return the results by name.
 
         Raises EnvironmentFailure after an error, or too many failed writes in a row.
         """

@@ -31,7 +31,8 @@ static int operate(Loop *loop, int i) {
     }
 }
 
-/* Handles an error of an operation that began at `begun`; returns whether to continue. BUSY makes the operation fail, any other error ends the loop. */
+/* Handle an error of an operation that began at `begun`; return whether to continue. BUSY makes the operation fail.
+ * Any other error ends the loop. */
 static int give_up(Loop *loop, int i, int code, int64_t begun) {
     waiting_count(&loop->store.waiting, code);
     store_refuse(&loop->store, code, begun);
@@ -61,6 +62,7 @@ static int run_chunk(Loop *loop, int64_t begin) {
     return loop->chunk.count;
 }
 
+/* Return the size of the next chunk: twice the last size after a short chunk, half of it after a long chunk. */
 static int next_size(int size, int done, int64_t took, int largest) {
     if (done < size) return size;
     if (took < SHORT_NS) return 2 * size < largest ? 2 * size : largest;
@@ -68,16 +70,16 @@ static int next_size(int size, int done, int64_t took, int largest) {
     return size / 2 > FIRST_CHUNK ? size / 2 : FIRST_CHUNK;
 }
 
-/* Return whether to continue after these operations: false if writes have failed for too long. Without this check, a
- * fixed number of operations would never end if another program kept its lock. */
-static int is_patient(Loop *loop, int done, int64_t *not_done) {
+/* Count the chunk's failed operations, and return whether to continue: false if writes have failed for too long.
+ * Without this check, a fixed number of operations would never end if another program kept its lock. */
+static int is_patient(Loop *loop, int done, int64_t *failed) {
     int wrote = 0;
-    *not_done = 0;
+    *failed = 0;
     for (int i = 0; i < done; i++) {
-        *not_done += loop->chunk.kinds[i] == FAILED;
+        *failed += loop->chunk.kinds[i] == FAILED;
         wrote |= loop->chunk.kinds[i] == REPLACE || loop->chunk.kinds[i] == UPDATE;
     }
-    loop->given_up = wrote ? 0 : loop->given_up + *not_done;
+    loop->given_up = wrote ? 0 : loop->given_up + *failed;
     return loop->patience_ns < 0 || loop->given_up * (loop->store.waiting.timeout_ns / 1000) <= loop->patience_ns / 1000;
 }
 
@@ -95,10 +97,10 @@ Ending loop_run(Loop *loop) {
         if (loop->code) return STOPPED;
         int64_t ended = loop->acks.ends[done - 1];
         tally_add(tally, &loop->chunk, loop->acks.begins, loop->acks.ends, done);
-        int64_t settling = clock_ns(), not_done;
+        int64_t settling = clock_ns(), failed;
         if (loop->store.reads) acks_settle(&loop->acks, &loop->chunk, width, done, &loop->reads);
-        if (!is_patient(loop, done, &not_done)) return OUT_OF_PATIENCE;
-        *loop->progress += done - not_done;
+        if (!is_patient(loop, done, &failed)) return OUT_OF_PATIENCE;
+        *loop->progress += done - failed;
         if (left > 0) left -= done;
         size = next_size(size, done, ended - ready, loop->largest_chunk);
         int64_t now = clock_ns();

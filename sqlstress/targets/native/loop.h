@@ -1,6 +1,6 @@
-/* The parts of the timed loop of a worker. Each has a counterpart in Python, which describes it and must agree with
- * it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py and engine/loop.py. All times are in ns
- * of the shared clock. */
+/* The parts of a worker's timed loop. Each part does the same as Python code, which describes it in full and must
+ * agree with it: random.Random, kv/keys.py, kv/worker.py, engine/values.py, kv/acks.py or engine/loop.py. All times
+ * are in ns of the shared clock. */
 #ifndef SQLSTRESS_LOOP_H
 #define SQLSTRESS_LOOP_H
 
@@ -10,6 +10,7 @@
 #include "sqlite.h"
 #include "waiting.h"
 
+/* Kinds of operations. FAILED replaces the kind of an operation that has failed. */
 enum { GET, REPLACE, UPDATE, PAIR, KINDS, FAILED = 255 };
 
 /* Stores to shared memory that come before this macro happen before the stores after it, even if the process is
@@ -41,7 +42,8 @@ typedef struct {
     uint32_t next; /* index of the next word; RANDOM_WORDS if all words are used */
 } Random;
 
-/* workload.c: the drawn keys, their buckets (database files), and their form in the database. */
+/* workload.c: the drawn keys, their buckets (database files), and their form in the database. A pair is two keys of
+ * a bucket that are always written in one transaction. */
 
 typedef enum { UNIFORM, ZIPFIAN, SEQUENTIAL } Distribution;
 typedef enum { KEY_INT, KEY_TEXT, KEY_BLOB } KeyType;
@@ -50,12 +52,11 @@ typedef struct {
     Distribution distribution;
     int64_t key_space, position;            /* position: number of the next key of the sequential distribution */
     double total, second, eta, alpha;       /* constants of the zipfian distribution, from kv/keys.py */
-    int64_t step;
+    int64_t step;                           /* factor that scatters the popular keys of the zipfian distribution */
     Random random;
 } Keys;
 
 typedef struct {
-    int64_t key_space, step;
     const uint16_t *bucket_of; /* bucket of each key; NULL if there is only one bucket */
     const uint32_t *order;     /* keys, sorted by bucket; NULL if each key's number is its position */
     const int64_t *starts;     /* start of each bucket in `order`, and the end of the last bucket */
@@ -72,7 +73,7 @@ int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]);
 
 typedef struct {
     int64_t base;  /* header of the worker's write with sequence number 0 */
-    int64_t salt, size;
+    int64_t salt, size; /* salt: number of the trial, which is a part of each header */
     uint8_t *padding; /* VALUE_HEADER bytes, then the worker's padding; NULL if values are integers */
     uint8_t covered[8]; /* the padding's bytes that the last value's header has overwritten */
     int64_t header_at; /* offset in `padding` of the last value's header */
@@ -83,7 +84,7 @@ typedef struct {
 #define SEQUENCE_BITS 36
 #define WORKER_BITS 12
 #define SALT_SHIFT (SEQUENCE_BITS + WORKER_BITS)
-#define PRELOAD_SALT INT64_C(1)
+#define PRELOAD_SALT INT64_C(1) /* salt of the preload, the initial data */
 
 #define RAW_ROOM 48
 
@@ -107,7 +108,9 @@ int64_t header_sequence(int64_t header);
  * drawn outside the measured time. */
 
 typedef struct {
-    int simple, only_reads, batch, width; /* width: number of rows per operation */
+    int simple; /* whether all operations are gets and single replaces */
+    int only_reads;
+    int batch, width; /* rows that a replace writes; space for rows per operation. Both are equal. */
     double read_ratio;
     /* thresholds for a draw below 1 << 16, if transactions have several statements */
     uint32_t read_below, update_below;
@@ -117,7 +120,7 @@ typedef struct {
     int count;
     int64_t first;    /* sequence number of the first row of the chunk */
     uint8_t *kinds;
-    uint16_t *drawn;
+    uint16_t *drawn;  /* random numbers from which the kinds follow, unless the mix is simple */
     int64_t *numbers; /* `width` numbers per operation: numbers of keys, or of a counter; a pair uses the first two */
     int *buckets;
     /* for each operation, the header of the value that a get has read; negative if no worker wrote the value */
@@ -187,7 +190,7 @@ struct Store {
     Bucket *buckets;
     int count;
     KeyType key_type;
-    int batch;
+    int batch; /* rows that a replace writes */
     Values values;
     Waiting waiting;
     Reads *reads; /* NULL if reads are not checked */
@@ -205,7 +208,8 @@ struct Store {
 
 void store_over_sqlite(Store *store);
 void store_over_nothing(Store *store);
-void store_refuse(Store *store, int code, int64_t begun); /* counts the statement that has failed, if there is one */
+/* Count the statement that has failed, if there is one. `begun` is the begin of its transaction. */
+void store_refuse(Store *store, int code, int64_t begun);
 void store_close(Store *store);
 
 /* record.c: acknowledgements in shared memory. */
@@ -215,9 +219,9 @@ void store_close(Store *store);
 
 typedef struct {
     int on, stored; /* stored: whether the store keeps the written data */
-    int64_t *meta, *begins, *ends, *rows, *last, *counts;
+    int64_t *meta, *begins, *ends, *rows, *last, *counts; /* parts of the worker's area, as in kv/acks.py */
     uint8_t *written;
-    int64_t keys, slots, step;
+    int64_t keys, slots, step; /* step: factor of the hash that selects the keys with slots */
     int worker, workers;
     const int64_t *lasts; /* the `last` (last write to each slot) of worker 1 */
     int64_t stride; /* distance from one worker's `last` to the next worker's, in words */
@@ -236,7 +240,9 @@ void acks_settle(const Acks *acks, const Chunk *chunk, int width, int done, Read
 typedef struct {
     int64_t opens, closes, bin_ns;
     int weights[KINDS]; /* rows per operation */
-    int64_t first, last, rows, longest_wait, failed, busy, busy_snapshot, harness, proof;
+    int64_t first, last; /* begin of the first operation, end of the last operation */
+    int64_t rows, longest_wait, failed, busy, busy_snapshot;
+    int64_t harness, proof; /* time between chunks (drawing, counting, checking), and the checking in it */
     int64_t operations[KINDS], largest[KINDS], largest_failed;
     uint64_t *latencies[KINDS];
     uint64_t *failures; /* latencies of failed operations */
@@ -278,7 +284,7 @@ typedef struct {
     Acks acks;
     Tally tally;
     Reads reads;
-    volatile int64_t *progress, *stop;
+    volatile int64_t *progress, *stop; /* shared memory: number of completed operations; not 0 to stop the loop */
     int64_t limit; /* maximum number of operations; negative means no limit */
     int largest_chunk;
     int64_t patience_ns; /* maximum total timeout of writes that fail in a row; negative means no limit */

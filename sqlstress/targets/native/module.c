@@ -22,25 +22,25 @@ typedef struct {
 
 /* Conversion of a plan, a dict that kv/native_loop.py makes, into a loop. */
 
-static PyObject *field(PyObject *asked, const char *name) {
-    PyObject *found = PyDict_GetItemString(asked, name);
+static PyObject *field(PyObject *given, const char *name) {
+    PyObject *found = PyDict_GetItemString(given, name);
     if (!found && !PyErr_Occurred()) PyErr_Format(PyExc_KeyError, "%s", name);
     return found;
 }
 
-static int64_t integer(PyObject *asked, const char *name) {
-    PyObject *found = field(asked, name);
+static int64_t integer(PyObject *given, const char *name) {
+    PyObject *found = field(given, name);
     return found ? PyLong_AsLongLong(found) : -1;
 }
 
-static double real(PyObject *asked, const char *name) {
-    PyObject *found = field(asked, name);
+static double real(PyObject *given, const char *name) {
+    PyObject *found = field(given, name);
     return found ? PyFloat_AsDouble(found) : -1;
 }
 
 /* Return the memory of a field, and its length in bytes in *length; NULL if the field is None. */
-static void *memory(Plan *plan, PyObject *asked, const char *name, int writable, size_t *length) {
-    PyObject *found = field(asked, name);
+static void *memory(Plan *plan, PyObject *given, const char *name, int writable, size_t *length) {
+    PyObject *found = field(given, name);
     Py_buffer *view = &plan->views[plan->viewed];
     if (!found || found == Py_None) return NULL;
     if (PyObject_GetBuffer(found, view, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE)) return NULL;
@@ -55,40 +55,40 @@ static void *room(size_t count, size_t size) {
     return made;
 }
 
-static void read_random(Random *random, PyObject *asked, Plan *plan) {
+static void read_random(Random *random, PyObject *given, Plan *plan) {
     size_t length = 0;
-    const uint32_t *state = memory(plan, asked, "random", 0, &length);
+    const uint32_t *state = memory(plan, given, "random", 0, &length);
     if (!state || length != (RANDOM_WORDS + 1) * sizeof *state) return;
     memcpy(random->state, state, sizeof random->state);
     random->next = state[RANDOM_WORDS];
 }
 
-static void read_draws(Draws *draws, PyObject *asked, Plan *plan) {
+static void read_draws(Draws *draws, PyObject *given, Plan *plan) {
     Keys *keys = &draws->keys;
     Placement *placement = &draws->placement;
     draws->mix = (Mix){
-        .simple = (int)integer(asked, "simple"),
-        .only_reads = (int)integer(asked, "only_reads"),
-        .batch = (int)integer(asked, "batch"),
-        .width = (int)integer(asked, "batch"),
-        .read_ratio = real(asked, "read_ratio"),
-        .read_below = (uint32_t)integer(asked, "read_below"),
-        .update_below = (uint32_t)integer(asked, "update_below"),
+        .simple = (int)integer(given, "simple"),
+        .only_reads = (int)integer(given, "only_reads"),
+        .batch = (int)integer(given, "batch"),
+        .width = (int)integer(given, "batch"),
+        .read_ratio = real(given, "read_ratio"),
+        .read_below = (uint32_t)integer(given, "read_below"),
+        .update_below = (uint32_t)integer(given, "update_below"),
     };
-    keys->distribution = (Distribution)integer(asked, "distribution");
-    keys->key_space = integer(asked, "key_space");
-    keys->position = integer(asked, "position");
-    keys->total = real(asked, "total");
-    keys->second = real(asked, "second");
-    keys->eta = real(asked, "eta");
-    keys->alpha = real(asked, "alpha");
-    keys->step = integer(asked, "step");
-    read_random(&keys->random, asked, plan);
-    placement->bucket_of = memory(plan, asked, "bucket_of", 0, NULL);
-    placement->order = memory(plan, asked, "order", 0, NULL);
-    placement->starts = memory(plan, asked, "starts", 0, NULL);
-    placement->pairs = memory(plan, asked, "pairs", 0, NULL);
-    draws->sequence = integer(asked, "sequence");
+    keys->distribution = (Distribution)integer(given, "distribution");
+    keys->key_space = integer(given, "key_space");
+    keys->position = integer(given, "position");
+    keys->total = real(given, "total");
+    keys->second = real(given, "second");
+    keys->eta = real(given, "eta");
+    keys->alpha = real(given, "alpha");
+    keys->step = integer(given, "step");
+    read_random(&keys->random, given, plan);
+    placement->bucket_of = memory(plan, given, "bucket_of", 0, NULL);
+    placement->order = memory(plan, given, "order", 0, NULL);
+    placement->starts = memory(plan, given, "starts", 0, NULL);
+    placement->pairs = memory(plan, given, "pairs", 0, NULL);
+    draws->sequence = integer(given, "sequence");
     draws->spare = room((size_t)draws->mix.batch, sizeof *draws->spare);
     draws->taken = room((size_t)(keys->key_space / 16 + 1), 1);
 }
@@ -102,28 +102,28 @@ static void read_chunk(Chunk *chunk, const Loop *loop) {
     chunk->numbers = room(count * (size_t)loop->draws.mix.width, sizeof *chunk->numbers);
 }
 
-static void read_values(Values *values, PyObject *asked, Plan *plan) {
+static void read_values(Values *values, PyObject *given, Plan *plan) {
     size_t length = 0;
-    values->base = integer(asked, "base");
-    values->salt = integer(asked, "salt");
-    values->size = integer(asked, "value_size");
-    const uint8_t *padding = memory(plan, asked, "padding", 0, &length);
+    values->base = integer(given, "base");
+    values->salt = integer(given, "salt");
+    values->size = integer(given, "value_size");
+    const uint8_t *padding = memory(plan, given, "padding", 0, &length);
     if (!padding) return;
     values->padding = room(VALUE_HEADER + length, 1);
     if (values->padding) memcpy(values->padding + VALUE_HEADER, padding, length);
 }
 
-static void read_waiting(Waiting *waiting, PyObject *asked) {
-    waiting->mean_ns = integer(asked, "mean_wait_ns");
-    waiting->least_ns = integer(asked, "least_wait_ns");
-    waiting->timeout_ns = integer(asked, "timeout_ns");
-    waiting->jitter = (uint64_t)integer(asked, "jitter") | 1;
+static void read_waiting(Waiting *waiting, PyObject *given) {
+    waiting->mean_ns = integer(given, "mean_wait_ns");
+    waiting->least_ns = integer(given, "least_wait_ns");
+    waiting->timeout_ns = integer(given, "timeout_ns");
+    waiting->jitter = (uint64_t)integer(given, "jitter") | 1;
 }
 
 /* "connections" has, for each bucket, the addresses of its connection and of the table of SQLite's functions. It is
  * empty for a store that does nothing. */
-static void read_connections(Store *store, PyObject *asked) {
-    PyObject *connections = field(asked, "connections"), *sql = field(asked, "statements");
+static void read_connections(Store *store, PyObject *given) {
+    PyObject *connections = field(given, "connections"), *sql = field(given, "statements");
     if (!connections || !sql) return;
     store->count = (int)PyList_Size(connections);
     if (store->count <= 0) return;
@@ -141,50 +141,50 @@ static void read_connections(Store *store, PyObject *asked) {
     }
 }
 
-static void read_store(Loop *loop, PyObject *asked, Plan *plan) {
+static void read_store(Loop *loop, PyObject *given, Plan *plan) {
     Store *store = &loop->store;
-    store->key_type = (KeyType)integer(asked, "key_type");
+    store->key_type = (KeyType)integer(given, "key_type");
     store->batch = loop->draws.mix.batch;
-    store->reads = integer(asked, "proves") ? &loop->reads : NULL;
-    read_values(&store->values, asked, plan);
-    read_waiting(&store->waiting, asked);
-    read_connections(store, asked);
+    store->reads = integer(given, "proves") ? &loop->reads : NULL;
+    read_values(&store->values, given, plan);
+    read_waiting(&store->waiting, given);
+    read_connections(store, given);
     if (store->count)
         store_over_sqlite(store);
     else
         store_over_nothing(store);
 }
 
-static void read_acks(Acks *acks, PyObject *asked, Plan *plan) {
-    acks->on = (int)integer(asked, "acknowledges");
-    acks->stored = (int)integer(asked, "stores");
-    acks->meta = memory(plan, asked, "meta", 1, NULL);
-    acks->begins = memory(plan, asked, "begins", 1, NULL);
-    acks->ends = memory(plan, asked, "ends", 1, NULL);
-    acks->rows = memory(plan, asked, "rows", 1, NULL);
-    acks->written = memory(plan, asked, "written", 1, NULL);
-    acks->last = memory(plan, asked, "last", 1, NULL);
-    acks->counts = memory(plan, asked, "counts", 1, NULL);
-    acks->keys = integer(asked, "key_space");
-    acks->slots = integer(asked, "slots");
-    acks->step = integer(asked, "slot_step");
-    acks->worker = (int)integer(asked, "worker");
-    acks->workers = (int)integer(asked, "workers");
-    acks->lasts = memory(plan, asked, "lasts", 0, NULL);
-    acks->stride = integer(asked, "stride");
+static void read_acks(Acks *acks, PyObject *given, Plan *plan) {
+    acks->on = (int)integer(given, "acknowledges");
+    acks->stored = (int)integer(given, "stores");
+    acks->meta = memory(plan, given, "meta", 1, NULL);
+    acks->begins = memory(plan, given, "begins", 1, NULL);
+    acks->ends = memory(plan, given, "ends", 1, NULL);
+    acks->rows = memory(plan, given, "rows", 1, NULL);
+    acks->written = memory(plan, given, "written", 1, NULL);
+    acks->last = memory(plan, given, "last", 1, NULL);
+    acks->counts = memory(plan, given, "counts", 1, NULL);
+    acks->keys = integer(given, "key_space");
+    acks->slots = integer(given, "slots");
+    acks->step = integer(given, "slot_step");
+    acks->worker = (int)integer(given, "worker");
+    acks->workers = (int)integer(given, "workers");
+    acks->lasts = memory(plan, given, "lasts", 0, NULL);
+    acks->stride = integer(given, "stride");
 }
 
-static void read_window(Loop *loop, PyObject *asked, Plan *plan) {
-    loop->tally.opens = integer(asked, "opens");
-    loop->tally.closes = integer(asked, "closes");
-    loop->tally.bin_ns = integer(asked, "bin_ns");
+static void read_window(Loop *loop, PyObject *given, Plan *plan) {
+    loop->tally.opens = integer(given, "opens");
+    loop->tally.closes = integer(given, "closes");
+    loop->tally.bin_ns = integer(given, "bin_ns");
     for (int kind = 0; kind < KINDS; kind++) loop->tally.weights[kind] = 1;
     loop->tally.weights[REPLACE] = loop->draws.mix.batch;
     loop->tally.weights[PAIR] = 2;
-    loop->limit = integer(asked, "limit");
-    loop->patience_ns = integer(asked, "patience_ns");
-    loop->progress = memory(plan, asked, "progress", 1, NULL);
-    loop->stop = memory(plan, asked, "stop", 0, NULL);
+    loop->limit = integer(given, "limit");
+    loop->patience_ns = integer(given, "patience_ns");
+    loop->progress = memory(plan, given, "progress", 1, NULL);
+    loop->stop = memory(plan, given, "stop", 0, NULL);
     if (!tally_open(&loop->tally)) PyErr_NoMemory();
 }
 
@@ -204,16 +204,16 @@ static void plan_free(Plan *plan) {
     free(plan);
 }
 
-static Plan *plan_read(PyObject *asked) {
+static Plan *plan_read(PyObject *given) {
     Plan *plan = room(1, sizeof *plan);
     if (!plan) return NULL;
     Loop *loop = &plan->loop;
-    loop->largest_chunk = (int)integer(asked, "largest_chunk");
-    read_draws(&loop->draws, asked, plan);
+    loop->largest_chunk = (int)integer(given, "largest_chunk");
+    read_draws(&loop->draws, given, plan);
     read_chunk(&loop->chunk, loop);
-    read_store(loop, asked, plan);
-    read_acks(&loop->acks, asked, plan);
-    read_window(loop, asked, plan);
+    read_store(loop, given, plan);
+    read_acks(&loop->acks, given, plan);
+    read_window(loop, given, plan);
     if (!PyErr_Occurred()) return plan;
     plan_free(plan);
     return NULL;
@@ -432,9 +432,9 @@ static PyObject *version_number(PyObject *module, PyObject *args) {
     return PyLong_FromLong(sqlite.libversion_number());
 }
 
-static PyObject *run(PyObject *module, PyObject *asked) {
+static PyObject *run(PyObject *module, PyObject *given) {
     (void)module;
-    Plan *plan = plan_read(asked);
+    Plan *plan = plan_read(given);
     if (!plan) return NULL;
     Ending ending;
     heap_keep();
@@ -449,10 +449,10 @@ static PyObject *run(PyObject *module, PyObject *asked) {
 
 /* Draw chunks of the given sizes; return them as (kinds, buckets, numbers). Only tests use this function. */
 static PyObject *drawn(PyObject *module, PyObject *args) {
-    PyObject *asked, *sizes;
+    PyObject *given, *sizes;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO", &asked, &sizes)) return NULL;
-    Plan *plan = plan_read(asked);
+    if (!PyArg_ParseTuple(args, "OO", &given, &sizes)) return NULL;
+    Plan *plan = plan_read(given);
     if (!plan) return NULL;
     PyObject *chunks = PyList_New(0);
     for (Py_ssize_t i = 0; chunks && i < PyList_Size(sizes); i++) {
@@ -481,30 +481,30 @@ static PyObject *histogram_bin(PyObject *module, PyObject *ns) {
     return PyErr_Occurred() ? NULL : PyLong_FromLong(latency_bin(found));
 }
 
-static void read_proof(Proof *proof, PyObject *asked, Plan *plan) {
-    proof->key_type = (KeyType)integer(asked, "key_type");
-    proof->bucket_of = memory(plan, asked, "bucket_of", 0, NULL);
-    proof->values.salt = integer(asked, "salt");
-    proof->values.size = integer(asked, "value_size");
-    proof->paddings = memory(plan, asked, "paddings", 0, NULL);
-    proof->acks.keys = integer(asked, "key_space");
-    proof->acks.slots = integer(asked, "slots");
-    proof->acks.step = integer(asked, "slot_step");
-    proof->acks.workers = (int)integer(asked, "workers");
-    proof->acks.lasts = memory(plan, asked, "lasts", 0, NULL);
-    proof->acks.stride = integer(asked, "stride");
-    proof->seen = memory(plan, asked, "seen", 1, NULL);
+static void read_proof(Proof *proof, PyObject *given, Plan *plan) {
+    proof->key_type = (KeyType)integer(given, "key_type");
+    proof->bucket_of = memory(plan, given, "bucket_of", 0, NULL);
+    proof->values.salt = integer(given, "salt");
+    proof->values.size = integer(given, "value_size");
+    proof->paddings = memory(plan, given, "paddings", 0, NULL);
+    proof->acks.keys = integer(given, "key_space");
+    proof->acks.slots = integer(given, "slots");
+    proof->acks.step = integer(given, "slot_step");
+    proof->acks.workers = (int)integer(given, "workers");
+    proof->acks.lasts = memory(plan, given, "lasts", 0, NULL);
+    proof->acks.stride = integer(given, "stride");
+    proof->seen = memory(plan, given, "seen", 1, NULL);
 }
 
 /* Return the number of rows of all buckets if all rows are right; -1 if a row is wrong or the check failed. */
-static PyObject *proved(PyObject *module, PyObject *asked) {
+static PyObject *proved(PyObject *module, PyObject *given) {
     Plan *plan = room(1, sizeof *plan);
     Proof proof = {0};
     int64_t count = 0, rows = 0;
     (void)module;
     if (!plan) return NULL;
-    read_proof(&proof, asked, plan);
-    read_connections(&plan->loop.store, asked);
+    read_proof(&proof, given, plan);
+    read_connections(&plan->loop.store, given);
     const Store *store = &plan->loop.store;
     if (!PyErr_Occurred()) {
         proof.sqlite = store->sqlite;

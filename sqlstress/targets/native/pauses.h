@@ -1,9 +1,9 @@
 /* Pauses at SQLite's calls of its VFS (its interface to files), which make conflicts between processes more
  * probable.
  *
- * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed; the number of lengths; for
- * each point and each of its sides (before and after the call), a number: one of this number of calls pauses, 0
- * means no pause; the lengths in ns. The schedule is copied and never freed, because connections may be closed at
+ * A schedule is an array of 64-bit words, which targets/sqlite/shim.py makes: the seed; the number of lengths; a
+ * number N for each point (kind of call) and side (before or after the call); and the lengths of pauses, in ns. One
+ * in N calls pauses; 0 means no pause. The schedule is copied and never freed, because connections may be closed at
  * the very end of the process. */
 #ifndef SQLSTRESS_PAUSES_H
 #define SQLSTRESS_PAUSES_H
@@ -13,6 +13,7 @@
 
 #include "sqlite.h"
 
+/* Points */
 enum {
     PAUSE_OPEN,
     PAUSE_READ,

@@ -52,8 +52,8 @@ static void enter(const Acks *acks, const Chunk *chunk, int operation, int width
     }
 }
 
-/* Check a value of this worker or of the preload: it must be from the worker's last write to the key, or the worker
- * has not written the key. */
+/* Check a value of this worker or of the preload. A worker's own value must be from its last write to the key. A
+ * value of the preload is wrong if the worker has written the key. */
 static void check_own(const Acks *acks, int64_t number, int64_t header, Reads *reads) {
     int64_t worker = header_worker(header), slot = acks_slot(acks, number);
     if (header < 0 || slot == UNTRACKED || (worker != 0 && worker != acks->worker)) return;

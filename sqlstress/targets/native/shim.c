@@ -12,7 +12,7 @@ typedef struct {
     sqlite3_file own;
     sqlite3_file *lower;
     int syncing; /* word of the area that sums the syncs of this file */
-    int is_rollback; /* whether its locks are those of a rollback journal: no wal-index was opened */
+    int is_rollback; /* whether the file's locks are those of a rollback journal: no wal-index was opened */
     Locks locks;
 } File;
 
@@ -61,8 +61,7 @@ static int shim_close(sqlite3_file *file) {
     return PAUSED(PAUSE_OPEN, ON(file, close));
 }
 
-/* Add the time since `begin` to a sum. A checkpoint's writes and syncs are left out: they are part of the
- * checkpoint's time. */
+/* Add the time since `begin` to a sum, except during a checkpoint: its writes and syncs are part of its time. */
 static void timed(int word, int64_t begin) {
     if (!checkpointing()) record_sum(word, begin, clock_ns());
 }

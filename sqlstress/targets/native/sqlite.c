@@ -46,6 +46,7 @@ static int failed(Store *store, const Bucket *bucket) {
     return code;
 }
 
+/* Remember the statement that has failed, for store_refuse. */
 static void refused(Store *store, const Bucket *bucket, Sql which) {
     store->refused = which;
     store->refused_in_transaction = !store->sqlite.get_autocommit(bucket->db);
@@ -72,7 +73,7 @@ void store_refuse(Store *store, int code, int64_t begun) {
     if (waited > refusal->longest) refusal->longest = waited;
 }
 
-/* Returns a statement, prepared at its first use, as in the bindings. NULL on an error, which SQLite reports. */
+/* Return a statement, prepared at its first use, as in the bindings; NULL on an error, which SQLite reports. */
 static sqlite3_stmt *statement(Store *store, Bucket *bucket, Sql which) {
     sqlite3_stmt **prepared = &bucket->prepared[which];
     if (!*prepared && store->sqlite.prepare_v2(bucket->db, store->sql[which], -1, prepared, NULL) != SQLITE_OK)
@@ -214,7 +215,7 @@ static Attempts attempts_begin(void) {
     return (Attempts){now, 0, now};
 }
 
-/* Returns whether to retry an operation from its start: its code is BUSY, and its timeout has not passed. */
+/* Return whether to retry an operation from its start: `code` is BUSY, and the timeout has not passed. */
 static int again(Store *store, int which, int code, Attempts *attempts) {
     if (code == SQLITE_OK) return 0;
     store_refuse(store, code, attempts->attempt_begun);

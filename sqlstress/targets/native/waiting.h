@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t mean_ns, least_ns, timeout_ns;
-    uint64_t jitter;
+    int64_t mean_ns, least_ns, timeout_ns; /* mean sleep, its minimum after many attempts, and the busy timeout */
+    uint64_t jitter; /* state of the random generator */
     int64_t busy, busy_snapshot;
 } Waiting;
 

@@ -43,13 +43,14 @@ static void processor_close(void) {}
 static int64_t processor_ns(void) { return -1; }
 #endif
 
-/* Read the time of waiting for a processor once, after the window has opened; look_last() reads it at the end. */
-static void look(int64_t now) {
+/* Read the time of waiting for a processor once, after the window has opened. */
+static void look_first(int64_t now) {
     if (area[WHERE_FROM] || !area[WHERE_CLOSES] || now < area[WHERE_OPENS]) return;
     area[WHERE_FROM] = now;
     area[WHERE_PROCESSOR] = -processor_ns(); /* 1 if the system does not report the time */
 }
 
+/* Read this time again, once, after the window has closed. The difference is the time within the window. */
 static void look_last(int64_t now) {
     if (!area[WHERE_FROM] || area[WHERE_TO] || now < area[WHERE_CLOSES]) return;
     int64_t ns = processor_ns();
@@ -66,8 +67,8 @@ static void recorder_open(int64_t *own) {
 static void recorder_close(void) {
     int64_t now = clock_ns();
     if (!area) return;
-    look(now);
-    /* the measurement was stopped, or a fixed amount of work is done */
+    look_first(now);
+    /* The measurement was stopped, or a fixed amount of work is done. */
     if (now < area[WHERE_CLOSES]) area[WHERE_CLOSES] = now;
     look_last(now);
     processor_close();
@@ -84,7 +85,7 @@ void record_sum(int word, int64_t begin, int64_t end) {
     summed += end - begin;
     if (!area) return;
     area[word] += within(begin, end);
-    look(end);
+    look_first(end);
     look_last(end);
 }
 
@@ -123,7 +124,7 @@ static int64_t recorded_pending(void) {
 /* Add the time of one statement, without the parts that are in other sums. */
 static void record_statement(int64_t end, int64_t own_ns) {
     if (!area) return;
-    look(end);
+    look_first(end);
     look_last(end);
     if (end < area[WHERE_OPENS] || end >= area[WHERE_CLOSES]) return;
     area[WHERE_STATEMENTS] += 1;
@@ -158,13 +159,13 @@ static void locks_settle(void) {
     ended = NULL;
 }
 
-/* Begin a transaction. Only now is the previous transaction recorded, because the checkpoint after it belongs to it. */
-static void begins(Locks *locks, int64_t now) {
+/* Begin a transaction. Record the previous transaction only now: a checkpoint that followed is a part of it. */
+static void transaction_begins(Locks *locks, int64_t now) {
     locks_settle();
     if (!locks->begun) locks->begun = now;
 }
 
-static void ends(Locks *locks, int64_t now) {
+static void transaction_ends(Locks *locks, int64_t now) {
     if (!locks->begun) return;
     if (ended != locks) locks_settle();
     locks->ended = now;
@@ -178,17 +179,17 @@ static void wait_begins(Locks *locks, int kind) {
         return;
     }
     int64_t now = clock_ns();
-    begins(locks, now);
+    transaction_begins(locks, now);
     waiting.locks = locks;
     waiting.kind = kind;
     waiting.stretch = stretch_begin(now, &waits, 4);
     record_pending(now);
 }
 
-/* Begin a wait for the write lock that may turn out to be none. A connection releases the write lock of a WAL at
- * once if another connection has written to the WAL since its read; it then waits before it reads again. A
- * connection that had nothing to write also releases the lock at once. If the same statement requests the lock
- * again, it was a wait; if the next statement starts, it was not. */
+/* Begin a wait for the write lock that may turn out to be none. A connection has released the write lock of a WAL
+ * without a write. There are two reasons. Either another connection has written to the WAL since this connection's
+ * read, so this connection waits and reads again. Or the connection had nothing to write. If the same statement
+ * requests the lock again, it was a wait; if the next statement starts, it was not. */
 static void wait_is_presumed(Locks *locks) {
     if (waiting.locks) return;
     wait_begins(locks, SPAN_WAIT_WRITE);
@@ -211,7 +212,7 @@ static void locks_statement(void) {
     Locks *locks = waiting.locks;
     waiting.locks = NULL;
     waiting.is_presumed = 0;
-    ends(locks, waiting.stretch.begin);
+    transaction_ends(locks, waiting.stretch.begin);
 }
 
 void locks_wrote(void) {
@@ -228,7 +229,7 @@ void where_gave_up(void) {
     Locks *locks = waiting.locks;
     int64_t now = clock_ns();
     wait_ends(now);
-    ends(locks, now);
+    transaction_ends(locks, now);
     locks_settle();
 }
 
@@ -261,16 +262,16 @@ void wal_reads(Locks *locks, int reads) {
     locks->reads_wal = reads;
 }
 
-/* Return whether a connection continues without a wait if it is refused the write lock. A writer reads first, so it
- * has a read lock and must wait. A connection without a read lock requests the write lock because it found no valid
- * wal-index; if another connection creates the index, it continues. The time of a checkpoint is recorded separately. */
-static int goes_on_without(const Locks *locks) {
+/* Return whether a connection needs no wait if it is refused the write lock. A writer reads first, so it has a read
+ * lock and must wait. A connection without a read lock requests the write lock because it found no valid wal-index.
+ * Once another connection has created the index, it continues. The time of a checkpoint is recorded separately. */
+static int needs_no_wait(const Locks *locks) {
     return !locks->reads_wal || locks->checkpoint_from;
 }
 
 void wal_locked(Locks *locks, int slot, int refused) {
     if (slot == SLOT_WRITE && refused) {
-        if (!goes_on_without(locks)) wait_begins(locks, SPAN_WAIT_WRITE);
+        if (!needs_no_wait(locks)) wait_begins(locks, SPAN_WAIT_WRITE);
         return;
     }
     if (refused || (slot != SLOT_WRITE && slot != SLOT_CHECKPOINT)) return;
@@ -280,7 +281,7 @@ void wal_locked(Locks *locks, int slot, int refused) {
         return;
     }
     wait_is_over(locks, SPAN_WAIT_WRITE, now);
-    begins(locks, now);
+    transaction_begins(locks, now);
     locks->wrote_from = now;
     wrote = 0;
 }
@@ -298,7 +299,7 @@ void wal_unlocked(Locks *locks, int slot) {
     if (!wrote && locks->reads_wal && !locks->checkpoint_from)
         wait_is_presumed(locks);
     else
-        ends(locks, now);
+        transaction_ends(locks, now);
 }
 
 static void refused_at(Locks *locks, int level, int64_t before) {
@@ -319,7 +320,7 @@ void rollback_locked(Locks *locks, int level, int64_t before, int refused) {
         locks->read_from = now;
     } else if (level == LOCK_RESERVED) {
         wait_is_over(locks, SPAN_WAIT_WRITE, now);
-        begins(locks, now);
+        transaction_begins(locks, now);
         locks->wrote_from = now;
     } else if (level == LOCK_EXCLUSIVE) {
         wait_is_over(locks, SPAN_WAIT_ALONE, now);
@@ -327,18 +328,18 @@ void rollback_locked(Locks *locks, int level, int64_t before, int refused) {
     }
 }
 
-static void given_back(int64_t *from, int kind, int64_t file, int64_t now, int64_t least) {
+static void hold_ends(int64_t *from, int kind, int64_t file, int64_t now, int64_t least) {
     if (*from && now - *from >= least) record_span(kind, file, *from, now);
     *from = 0;
 }
 
 void rollback_unlocked(Locks *locks, int level) {
     int64_t now = clock_ns();
-    given_back(&locks->alone_from, SPAN_HOLD_ALONE, locks->file, now, 0);
-    given_back(&locks->wrote_from, SPAN_HOLD_WRITE, locks->file, now, 0);
+    hold_ends(&locks->alone_from, SPAN_HOLD_ALONE, locks->file, now, 0);
+    hold_ends(&locks->wrote_from, SPAN_HOLD_WRITE, locks->file, now, 0);
     if (level != LOCK_NONE) return;
-    given_back(&locks->read_from, SPAN_HOLD_READ, locks->file, now, LONG_READ_NS);
-    if (waiting.locks != locks) ends(locks, now);
+    hold_ends(&locks->read_from, SPAN_HOLD_READ, locks->file, now, LONG_READ_NS);
+    if (waiting.locks != locks) transaction_ends(locks, now);
 }
 
 /* SQLite's own time: the time of one of WHERE_EVERY statements of a connection, without the time inside the shim. */

@@ -42,7 +42,7 @@ enum {
     WHERE_SPAN = 3,
 };
 
-/* coprime to the number of statements of a usual transaction, so that each of its statements gets sampled */
+/* Coprime to the number of statements of a usual transaction. So each statement of the transaction gets sampled. */
 enum { WHERE_EVERY = 17 };
 
 /* Kinds of spans */
@@ -106,12 +106,12 @@ typedef struct {
 /* Return whether a checkpoint is running. If so, its writes and syncs are part of the checkpoint's time. */
 int checkpointing(void);
 
-/* Call wal_locked after an attempt to take a lock, and wal_unlocked before its release. So the recorded holds of an
- * exclusive lock by different processes never overlap. */
+/* Call wal_locked after an attempt to take a lock, and wal_unlocked before the release of a lock. So the recorded
+ * holds of an exclusive lock by different processes never overlap. `refused`: whether the attempt failed with BUSY. */
 void wal_locked(Locks *locks, int slot, int refused);
 void wal_unlocked(Locks *locks, int slot);
 
-/* Call this after one of the read locks of the WAL was taken or released. */
+/* Call this after one of the read locks of the WAL was taken (`reads`) or released (not `reads`). */
 void wal_reads(Locks *locks, int reads);
 
 /* With a rollback journal, call these functions instead. `level` is the requested level, `before` the time of the

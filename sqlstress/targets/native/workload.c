@@ -142,7 +142,7 @@ int key_encode(KeyType type, int64_t number, uint8_t to[KEY_ROOM]) {
     return type == KEY_TEXT ? encode_text(number, to) : encode_blob((uint64_t)number, to);
 }
 
-enum { PAIRS_AMONG_GETS = 4 };
+enum { PAIRS_AMONG_GETS = 4 }; /* one in this number of gets reads a pair, if replaces write several rows */
 
 /* Draw gets and single replaces, with one random byte for each. If the read ratio is not a multiple of 1/256, the
  * threshold is rounded at random for each chunk. */
@@ -165,7 +165,7 @@ static uint8_t kind_of(const Mix *mix, uint32_t drawn) {
 
 static int is_taken(const Draws *draws, int64_t pair) { return draws->taken[pair >> 3] >> (pair & 7) & 1; }
 
-static void turn(Draws *draws, int64_t pair) { draws->taken[pair >> 3] ^= (uint8_t)(1 << (pair & 7)); }
+static void toggle_taken(Draws *draws, int64_t pair) { draws->taken[pair >> 3] ^= (uint8_t)(1 << (pair & 7)); }
 
 /* Draw the distinct keys of a transaction: whole pairs, and one key without a partner if the number of rows is odd. */
 static void draw_batch(Draws *draws, int bucket, int64_t number, int64_t *to) {
@@ -178,11 +178,11 @@ static void draw_batch(Draws *draws, int bucket, int64_t number, int64_t *to) {
     for (int i = 0; i < halves; i++) {
         int64_t pair = chosen[i] % pairs;
         while (is_taken(draws, pair)) pair = (pair + 1) % pairs;
-        turn(draws, chosen[i] = pair);
+        toggle_taken(draws, chosen[i] = pair);
         *to++ = placement_member(placement, bucket, 2 * pair);
         *to++ = placement_member(placement, bucket, 2 * pair + 1);
     }
-    for (int i = 0; i < halves; i++) turn(draws, chosen[i]);
+    for (int i = 0; i < halves; i++) toggle_taken(draws, chosen[i]);
     if (draws->mix.batch % 2) {
         int64_t size = placement->starts[bucket + 1] - placement->starts[bucket];
         int64_t solo = random_below(&draws->keys.random, size - 2 * pairs);

@@ -31,10 +31,6 @@ class PostgresTarget(Target):
         return PostgresPlace(case, where)
 
     def checked(self, case: Case, server: Server, anyway: bool) -> Case:
-        """Return the case with its server. `anyway` permits a server on another machine.
-
-        Raises UsageError if the server cannot run the case, and NotInstalled if psycopg is missing.
-        """
         if find_spec("psycopg") is None:
             raise NotInstalled(case.driver, PACKAGE)
         if case.settings.synchronous == "extra":
@@ -74,7 +70,7 @@ class PostgresTarget(Target):
         if not processes:
             yield
             return
-        # libpq's environment variables could lead to another server, but a named server may need them.
+        # libpq's variables, such as PGHOST, could lead to another server. The servers of --dsn may need them.
         names = () if named else os.environ.keys() & VARIABLES.values()
         hidden = {name: os.environ.pop(name) for name in names}
         try:

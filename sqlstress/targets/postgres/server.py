@@ -49,7 +49,7 @@ def running(folder: Path, connections: int) -> Iterator[str]:
 
 def guard(home: str, programs_folder: str, connections: str) -> None:
     """Run a server in the folder `home` and print its DSN, until standard input ends."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The guard only ends after its parent.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # The guard ends after sqlstress, to stop the server.
     with socket.create_server((HOST, 0)) as free:
         port = str(free.getsockname()[1])
     data, password = Path(home, "data"), Path(home, "password")

@@ -36,7 +36,6 @@ class SqliteTarget(Target):
         return SqlitePlace(case, where)
 
     def stand_in(self, folder: Path) -> ConnectionInfo:
-        """Return the address of a database file that does not exist."""
         from sqlstress.targets.views import ConnectionInfo
 
         return ConnectionInfo(str((folder / "app.db").absolute()), {})
@@ -81,7 +80,6 @@ class SqliteTarget(Target):
         return f"SQLite {library} ({binding})"
 
     def describe(self, driver: str) -> SqliteBuild:
-        """Return a description of the driver's SQLite library, with its rate of reads from memory."""
         from pathlib import Path
 
         from sqlstress.report import SqliteBuild

@@ -3,8 +3,8 @@
 SQLite's busy handler does not wait if that cannot help: a transaction that has read and then writes may get
 BUSY or BUSY_SNAPSHOT at once, and must be retried from its start.
 
-Before each retry a worker sleeps. The mean sleep grows with the number of workers, so that all workers
-together retry at about the same rate. A worker that has waited for long sleeps for shorter times.
+Before each retry a worker sleeps for a random time. The mean time grows with the number of workers, so that
+the rate of all retries together changes little. The mean time shrinks with each attempt of a transaction.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 MEAN_S = 5.6e-3
-"""Mean sleep before a retry, in seconds, limited by SMALLEST_MEAN_S and LARGEST_MEAN_S."""
+"""Mean sleep before a retry with 8 to 14 workers, in seconds."""
 LARGEST_MEAN_S = 0.7e-3
-"""Upper bound of the mean sleep, in seconds per worker: for 4 workers, 4 times this value."""
+"""Mean sleep with fewer than 8 workers, in seconds per worker: with 4 workers, 4 times this value."""
 SMALLEST_MEAN_S = 0.4e-3
-"""Lower bound of the mean sleep, in seconds per worker."""
+"""Mean sleep with more than 14 workers, in seconds per worker: with 20 workers, 20 times this value."""
 FIRST_FACTOR = 2.0
-"""Mean sleep after the first attempt, as a multiple of the usual mean."""
+"""Factor of the mean sleep after the first attempt. Later sleeps are shorter, see MAX_ATTEMPTS."""
 MAX_ATTEMPTS = 8
-"""Number of attempts after which the mean sleep has shrunk to its minimum; more attempts may follow."""
+"""Number of attempts in which the mean sleep shrinks to MIN_MEAN_S. More attempts may follow."""
 MIN_MEAN_S = 60e-6
-"""Lower bound of the mean sleep after many attempts, in seconds per worker."""
+"""Minimum of the mean sleep after many attempts, in seconds per worker."""
 SHORTEST_S = 50e-6
-"""Minimum sleep, in seconds: the resolution of the systems' timers."""
+"""Minimum sleep, in seconds. Timers of operating systems are not more exact."""
 MAX_WAITS = 100
 """Number of latest waits to keep for each kind of failure, to compute their median."""
 
@@ -46,7 +46,7 @@ class Refusals:
         self.kinds: dict[tuple[str, bool, int], tuple[list[float], deque[float]]] = {}
 
     def add(self, sql: str, in_transaction: bool, code: int, waited_s: float) -> None:
-        """Count a failure of `sql`, `waited_s` seconds after the start of its transaction."""
+        """Count a failure of `sql` with the result `code`, `waited_s` seconds after its transaction began."""
         kind = sql, in_transaction, code
         totals, waits = self.kinds.setdefault(kind, ([0, 0.0], deque(maxlen=MAX_WAITS)))
         totals[:] = totals[0] + 1, max(totals[1], waited_s)
@@ -73,9 +73,9 @@ class BusyRetries:
         self.busy_snapshot = 0
         self.refusals = Refusals()
         self.refused: tuple[str, bool] | None = None
-        """(Statement that failed last, whether it was in a transaction); None if unknown.
+        """(Statement that failed last, whether a transaction was open); None if unknown.
 
-        Set it before the transaction is rolled back.
+        An operation sets this attribute before the transaction is rolled back.
         """
         self.mean_s = min(LARGEST_MEAN_S * workers, max(SMALLEST_MEAN_S * workers, MEAN_S))
         self.least_s = MIN_MEAN_S * workers
@@ -91,7 +91,7 @@ class BusyRetries:
         return max(SHORTEST_S, max(self.least_s, self.mean_s * patience) * jitter)
 
     def sleep_before_retry(self, attempt: int, begun: float) -> bool:
-        """Sleep after an attempt and return True, or return False if the timeout has passed."""
+        """Sleep and return True. Return False at once if the timeout has passed since `begun`."""
         if self._clock() - begun >= self._timeout_s:
             return False
         self._sleep(self.interval(attempt))
@@ -109,9 +109,9 @@ class BusyRetries:
         result_code: Callable[[BaseException], int | None],
         recover: Callable[[], None],
     ) -> Callable[[Any], Any]:
-        """Return an operation that repeats `call` while SQLite answers BUSY, until the timeout.
+        """Return an operation that repeats `call` while SQLite returns BUSY, until the timeout.
 
-        `recover` rolls back a failed attempt.
+        `result_code` returns SQLite's code of an exception. `recover` rolls back a failed attempt.
         """
 
         def attempt_until_done(params: Any) -> Any:
@@ -122,7 +122,7 @@ class BusyRetries:
                     return call(params)
                 except Exception as error:
                     code = result_code(error)
-                    self._record(code, attempt_begun)
+                    self._count_refused(code, attempt_begun)
                     recover()
                     if not is_busy(code) or not self.sleep_before_retry(attempt, begun):
                         raise
@@ -132,15 +132,14 @@ class BusyRetries:
 
         return attempt_until_done
 
-    def _record(self, code: int | None, begun: float) -> None:
-        """Count the statement with which an attempt failed, if this statement is known."""
+    def _count_refused(self, code: int | None, begun: float) -> None:
         if self.refused and code is not None:
             self.refusals.add(*self.refused, code, self._clock() - begun)
         self.refused = None
 
 
 def worker_waiting(case: Case, worker: int) -> BusyRetries:
-    """Return the retries of one worker, whose number seeds the random part of the sleeps."""
+    """Return the retries of a worker's transactions. The number `worker` seeds the random sleeps."""
     return BusyRetries(
         case.concurrency, case.settings.busy_timeout_ms / 1000, f"{case.seed}:waiting:{worker}"
     )

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from sqlstress.targets.sqlite.drivers import Connection
 
 HELD_S = 0.05
-"""Time after which the lock is released, in seconds."""
+"""Time for which the first connection holds the lock, in seconds."""
 COARSE_S = 0.5
-"""Wait, in seconds, from which on the busy handler must have slept a whole second."""
+"""Minimum wait, in seconds, that proves that the busy handler slept a whole second."""
 _TIMEOUT_MS = 3000
 
 
@@ -39,7 +39,7 @@ def measure_wait(driver: str, folder: Path) -> float:
 
 
 def time_wait(holder: Connection, waiter: Connection) -> float:
-    """Return the time that `waiter` waited for the write lock of `holder`, in seconds."""
+    """Return the time that `waiter` waited for the lock that `holder` held for HELD_S, in seconds."""
     waited_s = 0.0
 
     def wait() -> None:

@@ -41,7 +41,7 @@ class SqliteClient:
     def __init__(
         self, case: Case, paths: Sequence[Path], worker: int, watch: ShimRecorder | None = None
     ) -> None:
-        """The number `worker` seeds the sleeps before retries. `watch` is None without --where."""
+        """`worker` is the number that seeds the sleeps before retries. `watch` records times for --where."""
         self.case, self.worker, self._paths, self._watch = case, worker, paths, watch
         self._driver = load_driver(case.driver)
         self.waiting = worker_waiting(case, worker)
@@ -103,7 +103,7 @@ COMMIT = "COMMIT"
 COUNT = "SELECT n FROM counter WHERE id = ?"
 SET_COUNT = "UPDATE counter SET n = ? WHERE id = ?"
 _SINGLE = {"get": GET, "pair": PAIR, "replace": PUT}
-"""Statements of operations without BEGIN and COMMIT, by kind of operation."""
+"""Statement of each kind of operation that is a single statement in autocommit."""
 
 
 def statements_before(sql: str, begin: str) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class Copy:
 
 
 def layout_key(case: Case) -> Case:
-    """Return the case with default processes, rate and durations, as the key of a copy of its files."""
+    """Return the case without the options that do not change its files, as the key of their copy."""
     return replace(case, concurrency=1, arrivals=None, ops=None, duration_s=0.0, warmup_s=0.0, repeat=1)
 
 
@@ -105,7 +105,7 @@ def _sync(path: Path) -> None:
 def _reuse(path: Path, size: int) -> bool:
     """Rename the spare file (the last trial's WAL) to be the WAL, and invalidate its frames.
 
-    Return False if this fails, or if the file has another size or a further hard link.
+    Return False if this fails, if the file has another size, or if a further hard link exists.
     """
     spare = _with_suffix(path, SPARE)
     try:

@@ -165,7 +165,7 @@ class SqliteTable:
         self.release()  # Windows cannot remove a file that this process has open.
         by_layout, paths = self._copies, self._paths
         if by_layout is not None and (copy := by_layout.pop(copies.layout_key(self._case), None)):
-            # On an error the files are filled again below, and SQLite reports what is wrong.
+            # After an error the files are filled again below. If the cause persists, SQLite reports it.
             with suppress(OSError):
                 self._restore(copy, pulse)
                 self.stays = True
@@ -186,7 +186,6 @@ class SqliteTable:
             self._restore(new_copy, pulse)
 
     def _restore(self, copy: Copy, pulse: Pulse) -> None:
-        """Restore the filled files, and open an idle connection to each file."""
         without_wal = copy.restore(self._paths, pulse)
         for path in self._paths:
             self._idle.append(self._open_idle(path))
@@ -250,7 +249,7 @@ class SqliteTable:
     def _open_idle(self, path: Path) -> Connection:
         idle = load_driver(self._case.driver).connect(path, self._settings.busy_timeout_ms)
         try:
-            # If the case sets locking_mode, the connection that filled the file may keep its lock.
+            # With a locking_mode, the connection that filled the file may hold a lock, and reads may fail.
             if "locking_mode" not in dict(self._settings.pragmas):
                 idle.rows("PRAGMA synchronous=off")
                 idle.rows("SELECT count(*) FROM sqlite_schema")
@@ -333,7 +332,7 @@ class SqliteSnapshot:
         return None
 
     def _disturbance(self, path: Path, recorded: dict[str, str]) -> Disturbance | None:
-        """Return the change of a file from `recorded`, or the reason why it is unreadable, or None."""
+        """Return the change of a file from `recorded`, or the reason why it is unreadable; else None."""
         try:
             current = self._read_marks(path)
         except Exception as error:

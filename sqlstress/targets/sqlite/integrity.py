@@ -20,7 +20,7 @@ _COLUMNS = "rowid type name tbl_name sql"
 _AT_ONCE = 4 << 20
 """Maximum size of a file that is checked without a separate thread, in bytes."""
 _HEADING = "*** in database main ***"
-"""First line of SQLite's output if there are problems, in one row with the first problem."""
+"""First line of the first row of SQLite's output if there are problems. The first problem follows."""
 
 
 def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse) -> Check:
@@ -36,13 +36,13 @@ def integrity_check(case: Case, paths: Sequence[Path], level: str, pulse: Pulse)
 
 
 def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
-    """Return the problems that `pragma` (quick_check or integrity_check) reports, one per line.
+    """Return the problems that `pragma` (quick_check or integrity_check) reports.
 
-    An error of the pragma is the last problem.
+    If the pragma itself fails, the last item is the message of the error.
     """
     complaints, error = _complaints_and_error(case, path, pragma, pulse)
     if error and not complaints:
-        # A binding may lose the last row before an error. With a limit of 1, SQLite stops after that row.
+        # A binding may lose the row before an error. With a limit of 1, SQLite stops after this row.
         complaints, _ = _complaints_and_error(case, path, f"{pragma}(1)", pulse)
     if error and error not in complaints:
         complaints.append(error)
@@ -50,7 +50,6 @@ def integrity(case: Case, path: Path, pragma: str, pulse: Pulse) -> list[str]:
 
 
 def _complaints_and_error(case: Case, path: Path, pragma: str, pulse: Pulse) -> tuple[list[str], str]:
-    """Return the problems that the pragma reports, and its error ("" without an error)."""
     rows: list[Row] = []
     error = ""
     try:

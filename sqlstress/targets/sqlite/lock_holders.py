@@ -69,7 +69,7 @@ class Lock(NamedTuple):
     name: str
     """Name of the lock, such as WRITE."""
     pid: int
-    """ID of the process that holds the lock; ELSEWHERE or negative if it is not visible here."""
+    """ID of the process that holds the lock; ELSEWHERE or a negative number if it is not visible here."""
     slot: int = 0
     """Index of the WAL's read lock, 0 to 4; 0 for other locks."""
 
@@ -86,7 +86,7 @@ class LockSample(NamedTuple):
     wal: WalIndex | None = None
     """State of the WAL; None if the wal-index could not be read at this moment."""
     file: int = 0
-    """Number of different files seen at the path so far."""
+    """Number of different files seen at the path so far; above 1 if the file was replaced."""
 
 
 def unavailable_reason() -> str | None:
@@ -131,7 +131,6 @@ class _File:
         self.identity = (status.st_dev, status.st_ino)
 
     def read(self, length: int) -> bytes:
-        """Return the first `length` bytes of the file; fewer if the file is shorter."""
         if sys.platform == "win32":
             return b""
         return os.pread(self._descriptor, length, 0)
@@ -145,7 +144,6 @@ class _File:
         return self._conflicting_process(fcntl.F_RDLCK, start, length)
 
     def _conflicting_process(self, kind: int, start: int, length: int) -> int | None:
-        """Return a process whose lock conflicts with a lock of this kind, or None."""
         if sys.platform == "darwin":
             request = _FLOCK.pack(start, length, 0, kind, os.SEEK_SET)
             _, _, pid, conflict, _ = _FLOCK.unpack(fcntl.fcntl(self._descriptor, fcntl.F_GETLK, request))
@@ -251,7 +249,7 @@ class LockedFile:
         return walindex.wal_bytes(self._file.path)
 
     def has_journal(self) -> bool:
-        """Return whether the database has a rollback journal that must be rolled back."""
+        """Return whether the database has a rollback journal. Without a lock, its writer has died."""
         return has_hot_journal(self._file.path)
 
     def close(self) -> None:
@@ -277,7 +275,10 @@ def shared_read_locks(identity: tuple[int, int]) -> Iterable[Lock]:
 
 
 def has_hot_journal(database: Path) -> bool:
-    """Return whether a rollback journal exists whose header is neither zeroed nor truncated."""
+    """Return whether a rollback journal exists whose header is neither zeroed nor truncated.
+
+    SQLite rolls back such a journal if no process holds the RESERVED lock: its writer died.
+    """
     try:
         with database.with_name(f"{database.name}-journal").open("rb") as journal:
             return journal.read(1) not in (b"", b"\0")
@@ -336,7 +337,8 @@ class TimedSample(NamedTuple):
 def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSample]:
     """Yield `rate` samples per second, without end. `look` reads the locks.
 
-    The time of each sample in its interval is random, because the watched programs may have a rhythm.
+    Each sample is at a random time in its interval. Otherwise the samples could always miss the locks of a
+    program that works at regular times.
     """
     interval_s, random, turn = 1 / rate, Random(), 0
     started_s = time.perf_counter()
@@ -351,7 +353,7 @@ def sample_locks(rate: int, look: Callable[[], LockSample]) -> Iterator[TimedSam
 
 @dataclass(slots=True)
 class HoldTracker:
-    """Number and length of the periods in which a lock was held, estimated from samples."""
+    """Counter of the periods in which a lock was held, with their lengths, estimated from samples."""
 
     samples: int = 0
     times: int = 0
@@ -366,16 +368,16 @@ class HoldTracker:
     _changes: int | None = None
 
     def add_held(self, sample: TimedSample, before_s: float, changes: int | None = None) -> None:
-        """Add a sample in which the lock was held; `before_s` is the begin of the previous sample.
+        """Add a sample in which the lock was held. `before_s` is the time at which the last sample began.
 
-        `changes` is the counter of commits, or None if unknown. If it has changed since the previous sample,
-        the lock was released in between.
+        `changes` is the database's counter of commits, or None if unknown. If the counter has changed since
+        the last sample, the lock was released in between.
         """
         is_comparable = changes is not None and self._changes is not None
         if self.is_held and is_comparable and changes != self._changes:
             self.free(sample)
         if not self.is_held:
-            # The hold began between the previous sample and the answer of this sample.
+            # The hold began after the begin of the last sample, and before the end of this sample.
             self.is_held, self._start_s, self._last_free_s = True, sample.answered_s, before_s
             self.times += 1
         if changes is not None:

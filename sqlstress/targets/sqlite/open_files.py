@@ -45,7 +45,7 @@ class Opener(NamedTuple):
     written_ns: int = 0
     """Time of the last change of this WAL, in ns since the epoch."""
     deleted_wal: bool = False
-    """Whether the WAL itself is deleted. A normal close leaves a deleted wal-index open for a moment."""
+    """Whether the WAL is deleted, not only the wal-index (which a normal close leaves open for a moment)."""
 
 
 class Openers(NamedTuple):

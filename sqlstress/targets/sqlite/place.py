@@ -75,7 +75,6 @@ class SqlitePlace(Place):
     # Methods for a worker.
 
     def client(self, worker: int) -> SqliteClient:
-        """Return a worker's client, which is not connected yet."""
         return SqliteClient(self.case, self.paths, worker, self._watch)
 
     def keyvalue(self, worker: int, begin: str, sample: Any) -> SqliteStore:
@@ -182,7 +181,6 @@ class SqlitePlace(Place):
         return ConnectionInfo(str(self.paths[0].absolute()), {})
 
     def clear(self) -> None:
-        """Remove all files, so that a user program starts without a database file."""
         self.discard()
 
     def is_filled(self) -> bool:

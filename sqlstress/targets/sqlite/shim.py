@@ -60,7 +60,7 @@ class Span(NamedTuple):
 
 
 class SpanArea:
-    """The shared memory of one process: sums, then a ring of spans."""
+    """The part of the shared memory for one process: sums of times, then a ring of spans."""
 
     def __init__(self, words: Any, process: int, processes: int) -> None:
         self.process, self.room = process, room(processes)
@@ -72,7 +72,7 @@ class SpanArea:
 
     @property
     def window_ns(self) -> int:
-        """Length of the measurement, in ns; 0 if the process never received its times."""
+        """Length of the measurement, in ns; 0 if the process ended before it received begin and end."""
         return max(0, self[CLOSES] - self[OPENS])
 
     @property
@@ -114,7 +114,7 @@ class ShimRecorder:
     """Recorder of this process's time, by cause, in connections opened later. Create it only once."""
 
     def __init__(self, driver: str, words: Any, process: int, processes: int) -> None:
-        """`words` is the memory of all processes; `process` is the number of this process, from 1.
+        """`words` is the memory of all `processes` processes. `process` is this process's number, from 1.
 
         Raises EnvironmentFailure if recording is impossible.
         """

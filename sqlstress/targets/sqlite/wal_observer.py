@@ -32,9 +32,8 @@ class WalObserver:
                 self._peak = state
 
     def _open_index(self) -> OpenIndex | None:
-        """Return the current wal-index, or None if it is unreadable."""
         try:
-            if self._identity != (identity := self._identity_now()):
+            if self._identity != (identity := self._index_identity()):
                 self.close()
                 self._index = OpenIndex(self._database)
                 self._identity = identity
@@ -42,8 +41,7 @@ class WalObserver:
             return None
         return self._index
 
-    def _identity_now(self) -> tuple[int, int]:
-        """Return the device and inode number of the wal-index. Raises OSError."""
+    def _index_identity(self) -> tuple[int, int]:
         status = self._database.with_name(f"{self._database.name}-shm").stat()
         return status.st_dev, status.st_ino
 
@@ -54,7 +52,7 @@ class WalObserver:
         """
         identity = None
         with suppress(OSError):
-            identity = self._identity_now()
+            identity = self._index_identity()
         if sys.platform == "win32" or identity != self._identity:
             self.close()
 
@@ -66,7 +64,7 @@ class WalObserver:
         self._index = self._identity = None
 
     def use(self) -> WalUse | None:
-        """Return the sizes of the WAL at the peak and at the end; None if there was no sample."""
+        """Return the sizes of the WAL at its largest and at the end; None if there was no sample."""
         peak, end = self._peak, self._end
         if not peak or not end:
             return None

@@ -1,6 +1,7 @@
 """Analysis of the times that a trial's processes recorded in shared memory, for `--where`.
 
-A span is a period of one activity of a process, such as a wait for a lock.
+A span is a period of one activity of a process, such as a wait for a lock. The picture of an operation (a
+`Moment`) shows what all processes did during the operation.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class TrialSpans:
             self._waits[wait.process].append(wait)
 
     def contradiction(self) -> bool:
-        """Return whether, by their records, two processes held one exclusive lock at the same time."""
+        """Return whether the records say that two processes held one exclusive lock at the same time."""
         for (kind, _), rows in self._rows.items():
             if kind in (recording.HOLD_WRITE, recording.HOLD_ALONE):
                 holds = sorted((span.begin, span.end) for row in rows.values() for span in row.all)
@@ -121,15 +122,15 @@ class TrialSpans:
     def blocked(self, wait: Span) -> Iterator[Blocked]:
         """Yield the parts of a wait in which other processes held the lock, with their activities.
 
-        Several readers at once have a part each. A sync in a checkpoint counts as checkpoint.
+        If several readers hold the lock at once, yield a part for each. A sync in a checkpoint counts as
+        checkpoint.
         """
         for process, begin, end, *_ in self.holds(wait):
             if wait.kind == recording.WAIT_ALONE:
                 yield Blocked(process, READ, begin, end)
                 continue
             covered_to = begin
-            # If a checkpoint and a sync begin at the same time, the checkpoint comes first, to cover the
-            # sync.
+            # A checkpoint comes before its syncs, even if they begin at the same time, to cover them.
             activities = [
                 (span.begin, kind != recording.CHECKPOINT, span.end, activity)
                 for kind, activity in _ACTIVITIES.items()
@@ -160,15 +161,15 @@ MIN_OPERATIONS = 100
 MAX_HOLDERS = 8
 MAX_ROWS = 12
 _STEPS = 300
-"""Number of steps in the picture of the slowest operation. Gaps shorter than a step are closed."""
+"""Resolution of a picture: gaps up to 1/300 of the operation's length are closed."""
 WAIT = "wait"
-"""Activity of a process that waits for a lock, in the picture of the slowest operation."""
+"""Activity of a process that waits for a lock, in a picture."""
 
 
 def slowest(seen: TrialSpans, operations: Sequence[Span]) -> Slowest | None:
     """Return the time of the slowest 1% of operations, by cause; None for fewer than MIN_OPERATIONS.
 
-    `operations` are sorted, the slowest first.
+    `seen` has all spans of the trial. `operations` are the spans of its operations, the slowest first.
     """
     if len(operations) < MIN_OPERATIONS:
         return None
@@ -216,14 +217,13 @@ def _add_causes(
 
 
 def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
-    """Return a picture of the operation `worst`: activities of its process and the busiest others."""
+    """Return the picture of the operation `worst`, with its own process and the busiest other processes."""
     process, begin, end, *_ = worst
     rows: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for part in _all_activities(seen, worst, processes):
         rows[part.process, part.what].append((max(0, part.begin - begin), min(end, part.end) - begin))
     gap = (end - begin) // _STEPS
     spans = [(*key, *stretch) for key, stretches in rows.items() for stretch in _merge_close(stretches, gap)]
-    # The picture shows the operation's own process and the busiest other processes.
     busy: Counter[int] = Counter()
     for number, activity, low, high in spans:
         busy[number] += (high - low) * (activity != WAIT) + 1
@@ -233,7 +233,7 @@ def moment(seen: TrialSpans, worst: Span, processes: int) -> Moment:
 
 
 def _all_activities(seen: TrialSpans, worst: Span, processes: int) -> Iterator[Blocked]:
-    """Yield all processes' checkpoints, and activities on the file of `worst`, during this operation."""
+    """Yield the activities of all processes during `worst`: those on the file of `worst`, and checkpoints."""
     _, begin, end, *_ = worst
     for wait in seen.waits:
         if wait.file == worst.file and wait.begin < end and wait.end > begin:
@@ -264,7 +264,7 @@ _SAMPLED = {
     SYNC: (recording.SYNCS_SEEN, recording.SYNCS_PROCESSOR),
     CHECKPOINT: (recording.CHECKPOINTS_SEEN, recording.CHECKPOINTS_PROCESSOR),
 }
-"""Indices of two times in the shared memory, by part: sampled time, and time waiting for a processor."""
+"""Indices in the shared memory, by part: length of the sampled periods, waits for a processor in them."""
 
 
 def account(words: Any, processes: int, workers: Sequence[WorkerResult]) -> Where | None:

@@ -66,7 +66,7 @@ class Connection(Protocol):
         self._connection.executemany(sql, rows)
 
     def function(self, name: str, arity: int, call: Callable[..., Any]) -> None:
-        """Register `call` as an SQL function with `arity` arguments, which is not deterministic."""
+        """Register `call` as an SQL function with `arity` arguments, not marked as deterministic."""
 
     def rollback(self) -> None:
         """Roll back the open transaction, if there is one."""
