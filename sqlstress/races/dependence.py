@@ -44,9 +44,10 @@ def may_depend(
     """Return whether a write may depend on a query; None if unknown.
 
     None means that the source is missing, or does not show the calls from the query to the write. False means
-    that the source shows these calls, and no dependence. `by_rows` is whether a test for a missing row counts
-    as a dependence, as before an INSERT. `sets` are the columns that an UPDATE sets. `others` are the other
-    columns that the query reads, such as the key. A use of these is no dependence.
+    that the source shows these calls, and no dependence. `by_rows` is whether it counts as a dependence if
+    the code only tests for a missing row, as before an INSERT. `sets` are the columns that an UPDATE sets.
+    `others` are the other columns that the query reads, such as the key: code that uses only these does not
+    depend on the query.
     """
     names = {*sets}, {*others}
     depth = common_depth(query_stack, write_stack)
@@ -107,10 +108,10 @@ def processes_rows(stack: Sequence[StackEntry]) -> bool:
 
 
 def _leaves_thread(stack: Sequence[StackEntry], names: tuple[set[str], set[str]], by_rows: bool) -> bool:
-    """Return whether a query's result may leave the functions of the query's thread; True if unknown.
+    """Return whether a query's result may reach code outside of the thread that ran the query.
 
-    `stack` has these functions. The result may leave as a return value, by an exception, or in an object or a
-    global variable. `Flow` describes `names` and `by_rows`.
+    The result may leave the functions in `stack` as a return value, by an exception, or in an object or a
+    global variable. Return True if unknown. See `Flow` for `names` and `by_rows`.
     """
     if not stack or any(scope_of(entry.file, entry.line) is None for entry in stack):
         return True
@@ -143,30 +144,30 @@ class _WideFlow(Flow):
         argument_kinds: dict[str, int] | None = None,
         escapes: bool = False,
     ) -> None:
-        """Analyse the function of `entry`; `Flow` describes the other parameters.
+        """Analyse the function of `entry`; see `Flow` for the other parameters.
 
-        The line of `entry` may call a function that runs the query. `escapes` is whether that function may
-        store the result in an argument, or in `self`. If so, all of these depend on the query.
+        The line of `entry` may call another function, which runs the query. `escapes` is whether that
+        function may store the result in an argument, or in `self`. If so, the arguments and the object of the
+        call get the kind ROW.
         """
         super().__init__(entry, kind, names, by_rows, argument_kinds)
         if escapes:
             for name in self._names_in_calls(entry.line):
                 self._kinds_by_name.setdefault(name, ROW)
-            self._follow()
+            self._find_kinds()
 
     def _assign(self, node: ast.AST) -> None:
         super()._assign(node)
         self._assign_in_branch(node)
 
     def _names_in_calls(self, line: int) -> Iterator[str]:
-        """Yield the names of arguments in calls on a line, and of the objects whose methods are called."""
         for node in nodes(self._scope):
             if isinstance(node, ast.Call) and contains(node, line):
                 parts = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
                 yield from (path_of(part) for part in parts if path_of(part))
 
     def _assign_in_branch(self, node: ast.AST) -> None:
-        """If a branch's condition depends on the query, mark the variables that the branch sets as dependent.
+        """Mark the variables that a branch sets as dependent, if the branch's condition depends on the query.
 
         A `try` statement whose body runs the query is such a branch, too: the query may raise an error.
         """
@@ -189,10 +190,10 @@ class _WideFlow(Flow):
         )
 
     def decides_otherwise(self, after: int, line: int) -> bool:
-        """Return whether the query's result decides in another way than by a guard if the write runs.
+        """Return whether the query's result decides, without a guard, whether the write runs.
 
-        Other ways are a loop over the result, an exception of the query, and a delayed save: a branch passes
-        a row to an ORM, which writes the row later. `after` is the query's line, `line` that of the write.
+        This may be by a loop over the result, an exception of the query, or a delayed save: a branch passes a
+        row to an ORM, which writes the row later. `after` is the query's line, `line` that of the write.
         """
         for node in nodes(self._scope):
             if isinstance(node, ast.For | ast.AsyncFor) and contains(node, line) and self._kind_of(node.iter):
@@ -225,9 +226,9 @@ class _WideFlow(Flow):
         )
 
     def reads_property(self, line: int, callee: StackEntry, kind: int) -> bool:
-        """Return whether a line reads an attribute whose getter, a property, is the function of `callee`.
+        """Return whether a line reads a property whose getter is the function of `callee`.
 
-        If so, mark the attribute as a value of the kind `kind`, such as ROW, that the query returned.
+        If so, the attribute gets the kind `kind`, such as ROW.
         """
         name = getattr(scope_of(callee.file, callee.line), "name", None)
         paths = {
@@ -237,17 +238,15 @@ class _WideFlow(Flow):
         }
         for path in filter(None, paths):
             self._kinds_by_name[path] = kind
-        self._follow()
+        self._find_kinds()
         return bool(paths)
 
     def arguments(self, line: int, callee: StackEntry) -> dict[str, int]:
-        """Return the kind, such as ROW, of each variable that `callee` gets from the call on `line`, by name.
-
-        A nested function also gets the variables of the enclosing function.
-        """
+        """Return the kinds, such as ROW, of the variables that `callee` gets from its call on `line`."""
         scope = scope_of(callee.file, callee.line)
         kinds = self.parameters(line, callee)
         if scope is not None and scope in ast.walk(self._scope):
+            # A nested function also gets the variables of the enclosing function.
             kinds = {**self._kinds_by_name, **kinds}
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef) and self._uses_result_at(line):
             collected = (scope.args.vararg, scope.args.kwarg, *scope.args.kwonlyargs)
@@ -255,7 +254,6 @@ class _WideFlow(Flow):
         return kinds
 
     def _uses_result_at(self, line: int) -> bool:
-        """Return whether an argument of a call on a line depends on the query's result."""
         calls = (node for node in nodes(self._scope) if isinstance(node, ast.Call) and contains(node, line))
         return any(self._kind_of(argument) for call in calls for argument in arguments_of(call))
 
@@ -267,11 +265,11 @@ class _WideFlow(Flow):
         return super()._kind_of(node) or max(map(self._kind_of, conditions), default=0)
 
     def reaches(self, after: int, line: int) -> bool:
-        """Return whether the query's result reaches the write on `line`.
+        """Return whether a value of the query's result reaches the write on `line`.
 
-        The result may be an argument of the write. Or the code stores the result in an object that an ORM
-        later writes, in a line from `after`, the query's line, to the write. If the code uses only columns of
-        the result that the write does not set, the result does not reach the write.
+        The value may be an argument of the write. Or the code stores the value in an object, between the
+        query's line `after` and the write, and an ORM then writes the object. Values of columns that the
+        write does not set do not count.
         """
         statements = [
             node for node in nodes(self._scope) if isinstance(node, ast.stmt) and contains(node, line)
@@ -300,10 +298,10 @@ class _WideFlow(Flow):
         )
 
     def _saves_new_values(self, statement: ast.stmt, after: int) -> bool:
-        """Return whether a statement saves a row object, and no written value depends on the query.
+        """Return whether a statement saves a row object whose written values do not depend on the query.
 
-        If so, the save is harmless. For example, `player.save(only=[Player.name])` after
-        `player.name = "anna"`. Assignments before line `after`, the query's line, do not count.
+        An example is `player.save(only=[Player.name])` after `player.name = "anna"`: this save is harmless.
+        Assignments before line `after`, the query's line, do not count.
         """
         call = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -375,7 +373,7 @@ def _is_cut_to_its_beginning(node: ast.expr) -> bool:
 
 
 def _is_pythons_own(function: ast.expr) -> bool:
-    """Return whether a function, such as `print`, is part of Python, so that it changes no ORM object."""
+    """Return whether a function, such as `print`, is part of Python, and so changes no ORM object."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Constant):
         return True
     root, _, method = path_of(function).partition(".")

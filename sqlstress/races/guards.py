@@ -1,10 +1,10 @@
-"""Search in the user's source code for a guard between a query and a later write.
+"""Search in the user's source code for guards: conditions on a query's result before a later write.
 
-A guard is a condition on the query's result, such as `if balance >= 10`, that decides whether the write runs:
-the write is in its branch, or the branch can leave the function or loop before the write. A write that uses
-no value of the query, as in `SET n = n - 10`, races with the query only if there is a guard. A test for a
-missing row is usually no guard, because an UPDATE of a missing row changes nothing. It is a guard if the
-query's WHERE clause tests a column that the write changes: another process may have changed that column.
+A guard, such as `if balance >= 10`, decides whether the write runs: the write is in its branch, or the branch
+can leave the function or loop before the write. A write that uses no value of the query, as in `SET n = n -
+10`, races with the query only if there is a guard. A test for a missing row is usually no guard, because an
+UPDATE of a missing row changes nothing. It is a guard if the query's WHERE clause tests a column that the
+write changes: another process may have changed that column.
 
 A stack has the user's functions that were running at a statement, outermost first. The search covers the
 innermost function that is in both stacks, and the functions below it in each stack.
@@ -63,9 +63,8 @@ def guard_between(
 ) -> FoundGuards | None:
     """Return the guards between a query and a write; None if the source is not available.
 
-    A guard is a condition on the query's result that decides whether the write runs. The write changes
-    `columns`, and the query reads `read`. `by_rows` is True if the query's WHERE clause tests a written
-    column: a test for a missing row is a guard, too, in this case.
+    The write changes `columns`, and the query reads `read`. `by_rows` is whether a test for a missing row is
+    a guard, too: True if the query's WHERE clause tests a column that the write changes.
     """
     depth = common_depth(query_stack, write_stack)
     if depth is None:
@@ -127,10 +126,7 @@ def scope_of(file: str, line: int) -> _Function | ast.Module | None:
 
 
 def ignored_lock(stack: Sequence[StackEntry]) -> str:
-    """Return the name of a method of IGNORED_LOCKS, which has no effect on SQLite, that a function uses.
-
-    The functions are those of the stack. If none uses such a method, the result is "".
-    """
+    """Return the method of IGNORED_LOCKS that a function of the stack uses; "" if none does."""
     scopes = [scope for entry in stack if (scope := scope_of(entry.file, entry.line))]
     names = {node.attr for scope in scopes for node in ast.walk(scope) if isinstance(node, ast.Attribute)}
     return next((name for name in IGNORED_LOCKS if name in names), "")
@@ -185,17 +181,14 @@ def arguments_of(call: ast.Call) -> list[ast.expr]:
 
 
 def _shows_absence(node: ast.expr) -> bool:
-    """Return whether an operand of a comparison is None or len(...).
-
-    If so, the comparison tests for a missing row.
-    """
+    """Return whether an operand is None or len(...), so that the comparison tests for a missing row."""
     if isinstance(node, ast.Call):
         return path_of(node.func) == "len"
     return isinstance(node, ast.Constant) and node.value is None
 
 
 class Flow:
-    """Flow of a query's result through the variables of a function."""
+    """Flow of a query's result through a function: the kind, such as ROW, of each variable."""
 
     def __init__(
         self,
@@ -207,10 +200,10 @@ class Flow:
     ) -> None:
         """Analyse the function of `entry`, which was running at the query or at the write.
 
-        `kind` is the kind of value, such as ROW, that the line which was running in this function gets from
-        the query; 0 means no value from the query. `names` has the columns that the write changes, and the
-        columns that the query reads and the write does not change. `by_rows` is whether a test for a missing
-        row is a guard. `argument_kinds` has the kinds of the parameters, by name.
+        In this function, the line of `entry` was running. `kind` is the kind, such as ROW, of the value that
+        this line gets from the query; 0 if it gets no value. `names` has two sets: the columns that the write
+        changes, and the other columns that the query reads. `by_rows` is whether a test for a missing row is
+        a guard. `argument_kinds` has the kinds of the parameters, by name.
         """
         scope = scope_of(entry.file, entry.line)
         assert scope
@@ -220,14 +213,10 @@ class Flow:
         self._kinds_by_name: dict[str, int] = dict(argument_kinds or {})
         self.has_other_guard = False
         """Whether a guard was found that tests only columns that the write does not change."""
-        self._follow()
+        self._find_kinds()
 
-    def _follow(self) -> None:
-        """Find the variables that depend on the query's result.
-
-        Two passes are needed, because a loop may use a variable before the line that sets it.
-        """
-        for _ in range(2):
+    def _find_kinds(self) -> None:
+        for _ in range(2):  # A loop may use a variable before the line that sets it.
             for node in nodes(self._scope):
                 self._assign(node)
 
@@ -267,16 +256,16 @@ class Flow:
         )
 
     def _note_guards(self, tests: Iterable[ast.expr]) -> bool:
-        """Return whether any of `tests` is a condition on a column that the write changes.
+        """Return whether any of `tests` is a guard on a column that the write changes.
 
-        Set `has_other_guard` for conditions on other columns only.
+        If a test is a guard on other columns, set `has_other_guard`.
         """
         tested = {self._tested_columns(test) for test in tests}
         self.has_other_guard = self.has_other_guard or _OTHER_COLUMNS in tested
         return _WRITTEN_COLUMNS in tested
 
     def return_kind(self) -> int:
-        """Return the highest kind of the returned values.
+        """Return the highest kind, such as ROW, of the values that the function returns.
 
         If a guard decides which `return` statement of the function runs, the result is _CHECKED.
         """
@@ -324,7 +313,6 @@ class Flow:
         return kinds
 
     def _assign(self, node: ast.AST) -> None:
-        """Set the kinds of the variables that a node assigns."""
         targets: list[ast.expr] = []
         value: ast.expr | None = None
         if isinstance(node, ast.Assign):
@@ -351,7 +339,6 @@ class Flow:
                         break
 
     def _kind_of(self, node: ast.expr) -> int:
-        """Return the kind of an expression, such as ROW; 0 if it does not depend on the query."""
         if name := path_of(node):
             parts = name.split(".")
             for end in range(len(parts), 0, -1):
@@ -375,7 +362,7 @@ class Flow:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else path_of(node.func)
         base = self._kind_of(node.func.value) if isinstance(node.func, ast.Attribute) else 0
         kind = max([base, *map(self._kind_of, arguments_of(node))])
-        # Of nested calls on the query's line, the innermost runs the query, so only this call gets the kind.
+        # If calls on the query's line are nested, the innermost runs the query, so only its result is a row.
         within = any(isinstance(part, ast.Call) and contains(part, self._line) for part in nodes(node))
         if self._kind and contains(node, self._line) and not within:
             return max(kind, _VALUE if "scalar" in name else self._kind)
@@ -384,11 +371,10 @@ class Flow:
         return kind
 
     def _tests(self, after: int, line: int | None) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """Yield branches, loops and asserts between two lines, each with its condition.
+        """Yield the branches, loops and asserts from line `after` to `line`, each with its condition.
 
-        `after` is the first line, and `line` the last; None means no limit. If `line` is in an `and` or `or`
-        expression, the first operand counts as the condition of a branch, because it decides whether Python
-        evaluates the second operand.
+        `line` is None for no limit. If `line` is in an `and` or `or` expression, the first operand counts as
+        the condition of a branch, because it decides whether Python evaluates the second operand.
         """
         for node in nodes(self._scope):
             test = condition_of(node)
@@ -418,9 +404,9 @@ class Flow:
         return isinstance(node, ast.While)
 
     def _tested_columns(self, test: ast.expr, truth: bool = True) -> int:
-        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS for a condition on the query's result; else 0.
+        """Return _WRITTEN_COLUMNS or _OTHER_COLUMNS if `test` is a guard, else 0.
 
-        `truth` is whether a plain value counts as a condition, as in `if value:`.
+        `truth` is whether a value without a comparison counts as a condition, as in `if value:`.
         """
         if isinstance(test, ast.BoolOp):
             return max(self._tested_columns(value, truth) for value in test.values)
@@ -440,7 +426,6 @@ class Flow:
         return _OTHER_COLUMNS if self._names_others(test) else _WRITTEN_COLUMNS
 
     def _names_others(self, test: ast.expr) -> bool:
-        """Return whether a condition names only columns that the write does not change."""
         names = set()
         for node in ast.walk(test):
             if isinstance(node, ast.Attribute):

@@ -135,8 +135,9 @@ class Listener:
         """Start the trace, unless other running threads may already use the connection.
 
         `begins` gets each statement, and returns False to end the trace. `ends` is called if the trace ends
-        because of other threads. With `uses`, an observer of calls, this happens only if two threads use the
-        connection at the same time; without `uses`, as soon as a second thread could use the connection.
+        because several threads use the connection. If `uses` observes the calls of all threads, the trace
+        ends only before two threads use the connection at the same time. Without `uses`, the trace ends as
+        soon as a second thread could use the connection.
         """
         self._connection, self._begins, self._ends = connection, begins, ends
         self._is_over = False
@@ -171,7 +172,7 @@ class Listener:
 
     def _trace(self, sql: str) -> None:
         # SQLite calls the trace within a call of this thread, which holds the connection's mutex. So the
-        # thread counts here as being in a call of the connection.
+        # thread counts as in a call of the connection.
         thread = threading.get_ident()
         self._within[thread] += 1
         try:
@@ -229,10 +230,10 @@ class Listener:
     def _leave_when_free(self, other_user_threads: set[int]) -> None:
         """End the trace when no other thread is in a call of the connection.
 
-        This thread waits for the end of such calls even if another thread has ended the trace in its trace
-        callback: the callback needs the GIL until it returns. If this thread called SQLite before that, it
-        could hold the GIL while it waits for the mutex. After _PATIENCE_S this method gives up. The next
-        trace callback then ends the trace, and the threads may deadlock before.
+        This thread must wait for such calls even if another thread has already ended the trace in its trace
+        callback. The callback needs the GIL until it returns, and a call of SQLite by this thread could hold
+        the GIL while it waits for the mutex. After _PATIENCE_S, give up: the next trace callback ends the
+        trace, but the threads may deadlock before.
         """
         deadline = time.monotonic() + self._PATIENCE_S
         while any(self._within[other] for other in other_user_threads) or _may_roll_back(other_user_threads):
@@ -244,7 +245,6 @@ class Listener:
                 self._leave()
 
     def _leave(self) -> None:
-        """End the trace because of other threads, and call `ends`."""
         self._stop()
         self._ends()
 
@@ -254,10 +254,10 @@ class Listener:
 
     @classmethod
     def _on_thread_start(cls, at_once: bool) -> None:
-        """End the listeners of connections that sqlite3 lets other threads use, before a thread starts.
+        """End the traces of connections that sqlite3 lets other threads use, before a thread starts.
 
-        If `at_once` is False, no listener ends: the threads run one after the other. For example, an event
-        loop starts a thread and waits for it.
+        `at_once` is whether the new thread may run at the same time as others. If not, no trace ends. For
+        example, an event loop starts a thread and waits for it.
         """
         for listener in [*cls._open]:
             listener._check_sharing()
@@ -269,10 +269,10 @@ class Listener:
 
     @classmethod
     def _end(cls, ending: list[Listener]) -> None:
-        """End the given listeners when no other thread of the process is running, before a thread starts.
+        """End the given traces at a moment when no other thread of the process is running.
 
-        A thread inside SQLite ends its listener itself, in the trace callback. After _PATIENCE_S this method
-        gives up. The next trace callback then ends the trace, and the threads may deadlock before.
+        A thread that is inside SQLite ends its trace itself, in the trace callback. After _PATIENCE_S, give
+        up: the next trace callback ends the trace, but the threads may deadlock before.
         """
         deadline, usual_s = time.monotonic() + cls._PATIENCE_S, sys.getswitchinterval()
         # With a long switch interval this thread keeps the GIL. So no other thread starts to run after the
@@ -292,9 +292,9 @@ class Listener:
 
 
 def _may_roll_back(threads: set[int]) -> bool:
-    """Return whether a thread may be in the ROLLBACK at the end of `with connection:`.
+    """Return whether any thread may be in the ROLLBACK at the end of a block `with connection`.
 
-    This ROLLBACK causes no profile event, so the call stacks are examined.
+    This ROLLBACK causes no profile event, so examine the call stacks.
     """
     frames = sys._current_frames()
     return any(thread in frames and _is_in_rollback(frames[thread]) for thread in threads)

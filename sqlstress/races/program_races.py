@@ -76,8 +76,8 @@ class TracedProgram:
             changed = self._changed.get(statement.write.table) if statement.write else None
             if not statement.write or not changed:
                 continue
-            # Tables that the call has written before this statement are no candidates: a row that the call
-            # wrote there may be its lock, or its claim of the data.
+            # Skip tables that the call has written before this statement: by such a write, the call may have
+            # locked or claimed the data.
             written = {other.write.table for other in call[:index] if other.write}
             transaction = (other for other in call if other.transaction == statement.transaction)
             candidates = changed.keys() - written.union(*map(_used_tables, transaction))
@@ -106,7 +106,6 @@ class TracedProgram:
                     break
 
     def _split_views(self, call: Statements) -> Iterator[Suspicion]:
-        """If a call writes nothing, yield its first two queries whose results the code compares or adds."""
         if any(statement.write for statement in call):
             return
         queries = [statement for statement in call if statement.reads and statement.found is not None]
@@ -130,7 +129,7 @@ Changes = dict[Table, frozenset[str]]
 
 
 def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
-    """Return, for each table T, columns of other tables: those that are updated by calls that query T."""
+    """Return, for each table T, the columns of other tables that calls with a query of T change."""
     result: dict[Table, Changes] = {}
     for call in calls:
         updates = [other.write for other in call if other.write and other.write.kind == UPDATE]
@@ -144,7 +143,6 @@ def _changed_by_readers(calls: Iterable[Statements]) -> dict[Table, Changes]:
 
 
 def _files_written_together(calls: Iterable[Statements]) -> set[frozenset[str]]:
-    """Return the pairs of database files that one transaction writes."""
     return {
         frozenset(pair)
         for call in calls
@@ -167,7 +165,6 @@ def _tables_written_together(calls: Iterable[Statements]) -> set[frozenset[Table
 
 
 def _transactions(call: Statements) -> Iterable[list[TracedStatement]]:
-    """Return the statements of each transaction of a call."""
     transactions: dict[int, list[TracedStatement]] = {}
     for statement in call:
         transactions.setdefault(statement.transaction, []).append(statement)
@@ -175,7 +172,6 @@ def _transactions(call: Statements) -> Iterable[list[TracedStatement]]:
 
 
 def _used_tables(statement: TracedStatement) -> set[Table]:
-    """Return the tables that a statement reads or writes."""
     return {*statement.reads} | ({statement.write.table} if statement.write else set())
 
 
@@ -184,7 +180,7 @@ def _decides(
 ) -> bool:
     """Return whether a condition on a query's result decides whether a statement runs.
 
-    The condition must test a column of `changed`: the columns of `table` that other calls change.
+    The condition must test a column of `changed`, the columns of `table` that other calls change.
     """
     read = query.reads.get(table, frozenset())
     if not read & changed:
@@ -218,7 +214,7 @@ def copies(calls: Iterable[Statements]) -> set[tuple[Table, Table]]:
 
 
 def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[Suspicion]:
-    """Yield possible races of writes to a copy, such as a cache, from old data.
+    """Yield possible races of writes that store old data in a copy, such as a cache.
 
     The call read the source outside of the write's transaction. `pairs` is the result of `copies`.
     """
@@ -242,7 +238,7 @@ def stale_copies(call: Statements, pairs: set[tuple[Table, Table]]) -> Iterator[
 
 
 def repeated_calls(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield the possible races that several calls of one transaction show; `calls` is in order."""
+    """Yield the possible races that only several calls of a transaction, in order, show."""
     yield from _counters_in_memory(calls)
     yield from _needless_locks(calls)
 
@@ -276,7 +272,6 @@ def _counters_in_memory(calls: Sequence[Statements]) -> Iterator[Suspicion]:
 
 
 def _needless_locks(calls: Sequence[Statements]) -> Iterator[Suspicion]:
-    """Yield transactions that take the write lock but, in each call and by their source, only read."""
     begins: dict[str, list[tuple[TracedStatement, TracedStatement | None]]] = {}
     """Pairs of the BEGIN and the first query of each transaction, by line of the BEGIN.
 

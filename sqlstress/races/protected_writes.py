@@ -1,6 +1,7 @@
-"""Reasons why no other process can interfere between a query and a later write of a call.
+"""Reasons why a write cannot race, such as a claim: a write that succeeds in only one process.
 
-A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons are:
+A call is one call of a user's transaction in the rehearsal, with its SQL statements. The reasons why no other
+process can interfere between a query and a later write of the call are:
 
 - Safe SQL: the write itself checks the state that it expects.
 - Repeated read: the transaction of the write reads the data again.
@@ -38,10 +39,10 @@ UUIDs of versions 3 and 5 do not match. They are hashes of a name, so two proces
 
 
 def reads_inside(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether the transaction of a write has read the written table before.
+    """Return whether a write's transaction has already read the table that it writes.
 
-    `earlier` has the call's statements before the write. An UPDATE needs a read of a column that it sets: a
-    read of other columns only shows that the row exists.
+    `earlier` has the call's statements before the write. Before an UPDATE, the transaction must have read a
+    column that the UPDATE sets: a read of other columns only shows that the row exists.
     """
     table, sets = write.table, write.sets - write.computed if write.kind == UPDATE else frozenset[str]()
     return any(
@@ -107,10 +108,7 @@ class OwnRows(NamedTuple):
 
 
 def rows_added_by(connecting: Sequence[TracedStatement]) -> OwnRows:
-    """Return the rows that only this process writes.
-
-    `connecting` has the statements that ran while the process connected.
-    """
+    """Return the rows that a process added by the statements `connecting`, while it connected."""
     writes = (statement.write for statement in connecting if statement.write)
     return OwnRows(
         os.getpid(),
@@ -130,14 +128,14 @@ def changed_keys(write: Write) -> set[tuple[Table, KeyValue]]:
 
 
 def all_keys(write: Write) -> set[tuple[Table, KeyValue]]:
-    """Return `changed_keys`, and the keys of an INSERT that the table already had before the INSERT."""
+    """Return `changed_keys`, and the keys of rows that an INSERT did not add because they existed."""
     return changed_keys(write) | {(write.table, key) for row in write.existing for key in row}
 
 
 def _claims(
     call: Sequence[TracedStatement], wanted: set[tuple[Table, KeyValue]]
 ) -> Iterator[tuple[TracedStatement, tuple[Table, KeyValue]]]:
-    """Yield each write that succeeds in only one process (a claim), with each key of its rows in `wanted`."""
+    """Yield each write that is a claim, with each of its keys that is in `wanted`."""
     for index, statement in enumerate(call):
         keys = changed_keys(statement.write) & wanted if statement.write else set()
         if (
@@ -168,7 +166,7 @@ def knows_it_wrote(call: Sequence[TracedStatement], index: int, write: Write) ->
 
 
 def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
-    """Return whether a write succeeds in only one process.
+    """Return whether a write is a claim: it succeeds in only one process.
 
     In other processes a unique key refuses the write. Or the write changes the row so that the WHERE clause
     of the write, or of an earlier query of the call, no longer finds the row. `earlier` has the call's
@@ -189,10 +187,10 @@ def _is_claim(earlier: Sequence[TracedStatement], statement: TracedStatement, wr
 
 
 def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: int) -> frozenset[object]:
-    """Return the locks held from a query to a write: reserved (claimed) rows, and locked files.
+    """Return the locks that a call holds from a query to a write: claimed rows, and locked files.
 
-    A row is a lock if the call claims it before the query, in another transaction than the query's. After the
-    write the call must change or delete the row, which releases the lock.
+    A claimed row is a lock if the call claims it in a transaction before the query's transaction, and changes
+    or deletes the row after the write, which releases the lock.
     """
     later = (
         statement.write

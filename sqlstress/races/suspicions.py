@@ -65,14 +65,13 @@ a comparison. By then the condition may be false. MAYBE_GUARDED: the source does
 guard.
 """
 
-SKEW, MIXED_VIEW, EXPIRED = "decision-on-old-data", "mixed-view", "expired-lease"
-SPLIT_VIEW = "split-view"
+SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
 """Kinds of suspicions that need the calls of all transactions; `program_races` describes them."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
 LAST_ROW, REUSED_ID = "last-row", "reused-id"
 OLD_ID, RESET, CASCADE = "id-of-another-row", "reset-column", "replaced-parent"
-UNREAD_VERSION, UNREAD_ROWS = "unread-version", "unread-rows"
+UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired-lease"
 """Kinds of suspicions about checks that do not protect; `weak_checks` describes them."""
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
@@ -81,7 +80,7 @@ FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
 CLAIM, USE = "double-claim", "double-use"
-"""Effects of a race of the kind STALE, other than a lost update: WHOLE_ROW to USE.
+"""Effects of a race of the kind STALE, other than a lost update.
 
 - WHOLE_ROW: an UPDATE also sets columns of the query to the old values.
 - DOUBLE_INSERT: two processes insert a row after both found none.
@@ -262,10 +261,10 @@ def _is_implicit_begin(begin: TracedStatement, write: TracedStatement) -> bool:
 
 
 def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
-    """Yield suspicions about conditions before writes such as `SET n = n - 1`.
+    """Yield suspicions about guards, such as `if n > 0`, before writes such as `SET n = n - 1`.
 
-    The write loses no update, but a condition such as `if n > 0` may have used an old value, read outside of
-    the write's transaction.
+    The write loses no update, but the guard may have tested an old value, read outside of the write's
+    transaction.
     """
     for index, statement in enumerate(call):
         write = statement.write
@@ -293,9 +292,9 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
 
 
 def _extremes(sql: str) -> frozenset[str]:
-    """Return the columns that an UPDATE sets to the `max` or `min` of the old value and another value.
+    """Return the columns that an UPDATE sets as in `seen = max(seen, 5)`, also with `min`.
 
-    Before such a write, a condition on an old value does no harm.
+    A guard on an old value does no harm before such a write.
     """
     if not (change := parse_change(sql)):
         return frozenset()
@@ -314,8 +313,7 @@ def _may_read(query: TracedStatement, write: Write) -> bool:
 def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: frozenset[str]) -> str | None:
     """Return GUARDED or MAYBE_GUARDED for a query and a write; None without a guard.
 
-    A guard is a condition in the source, between both statements, on one of `columns`. These are the columns
-    that the write sets to values that SQLite computes.
+    The guard tests `columns`, which the write sets to values that SQLite computes.
     """
     assert statement.write
     read = query.reads[statement.write.table]
@@ -330,9 +328,10 @@ def _guard_kind(query: TracedStatement, statement: TracedStatement, columns: fro
 
 
 def _used_result(between: TracedStatement, query: TracedStatement, later: Write) -> bool:
-    """Return whether the safe write in `between` used the result of `query`, before the write `later`.
+    """Return whether a safe write, `between`, protects the write `later` from a race with `query`.
 
-    If so, `later` does not race. The SQL or transaction of a safe write notices a change by another process.
+    The SQL or transaction of a safe write notices a change by another process. So there is no race if the
+    safe write used the result of the query before `later`.
     """
     write = between.write
     if not write or write.table != later.table:
@@ -368,12 +367,12 @@ def _depends(statement: TracedStatement, write: Write, query: TracedStatement) -
         # that another process has added since. Both processes usually make the row from the same data, as in
         # a cache.
         return query.found is True and _may_take_from(write, columns)
-    # If SQLite assigns the rowid (`numbered`), the primary key cannot refuse the row. It is the first key,
-    # and is left out of `keys`.
+    # If SQLite assigns the rowid (`numbered`), the primary key cannot refuse the row. So leave out this key,
+    # which is the first.
     key_columns = {frozenset(key) for _, (key, _) in all_keys(write)}
     keys = write.keys[1:] if write.numbered else write.keys
-    # INSERT OR IGNORE hides that a key exists. So a unique key prevents the race only if the query has
-    # searched for this key: for all its columns if the query computes the rest, as max(number) does.
+    # A key refuses the second INSERT, but INSERT OR IGNORE hides this. Then the key prevents the race only if
+    # the query has searched for it. A query such as max(number) must have searched for all its columns.
     searched = conditions(query.sql) if write.unseen else columns
     refused = any(
         key in key_columns and key <= columns and (key <= searched if query.summarises else key & searched)
@@ -391,7 +390,7 @@ def _decides_by_all_rows(query: TracedStatement, statement: TracedStatement) -> 
 def _follows(statement: TracedStatement, write: Write, query: TracedStatement) -> bool:
     """Return False if the source shows that a write does not depend on a query; else True.
 
-    A call that shows the rows of a query, and then adds an unrelated row, loses nothing.
+    For example, a call that shows the rows of a query, and then adds an unrelated row, loses nothing.
     """
     if write.kind == DELETE:
         return True
@@ -408,8 +407,8 @@ def _may_take_from(write: Write, columns: frozenset[str]) -> bool:
     """
     if write.sets:
         return bool((write.sets - write.computed) & columns)
-    # If `sets` is empty, the write sets all columns. If SQLite computes no column, each value may come from
-    # the query.
+    # An empty `sets` means that the write sets all columns. If SQLite computes some of these, only the other
+    # columns, without keys, may come from the query.
     return not write.computed or bool(columns.difference(write.computed, *write.keys))
 
 

@@ -34,7 +34,7 @@ _NOW_TOLERANCE_S = 5.0
 _QUOTES = "\"`[]'"
 _ENDS = ("returning", "order", "limit")
 _COMPARED = re.compile(r"^[\w.\"`[\] ]+ =(?: =)? (?:x )?'((?:[^']|'')*)' $", re.IGNORECASE)
-"""Pattern of a condition that compares a column with a text. A space must follow each token."""
+"""Pattern of a condition that compares a column with a text, in SQL with a space after each token."""
 _WIDENING_WORDS = {"or", "not", "case", "union"}
 """Words with which a query may find rows although a comparison is false."""
 
@@ -54,10 +54,10 @@ class WrittenTable:
         return self._select(*source[:3]) if source else None
 
     def assigned_values(self, sql: str) -> dict[str, tuple[bool, Any]]:
-        """Return a pair for each column that an UPDATE sets, by name; empty if SQL is not understood.
+        """Return two items for each column that an UPDATE sets, by name.
 
-        The first item is whether all rows already have the new value. The second item is the new value. If
-        rows get different values, it is the smallest, as an example.
+        The first is whether all rows already have the new value. The second is the new value; if rows get
+        different values, the smallest, as an example. The result is empty if the SQL is not understood.
         """
         source = parse_change(sql)
         if not source or not (values := parse_sets(source.sets)):
@@ -199,7 +199,7 @@ def searches_for_any(sql: str, texts: Collection[str]) -> bool:
 
 
 def _compared_values(tokens: Iterable[Token]) -> Iterator[str]:
-    """Yield the texts in conditions such as `name = 'Ann'`, if AND joins the conditions."""
+    """Yield the texts in equality conditions that AND joins, such as "Ann" for `name = 'Ann'`."""
     groups, depth, condition = 0, 0, ""
     for token in tokens:
         if token.text == "(" and not condition:  # The parenthesis groups conditions.
@@ -257,7 +257,7 @@ class ChangeParts(NamedTuple):
 
 
 def _single_table_source(sql: str) -> str:
-    """Return the text after FROM of a query of one table without grouping or LIMIT; else empty."""
+    """Return a query's text after FROM; empty if it has a subquery, grouping or LIMIT."""
     words = [token for token in SQLITE.tokens(sql) if token.kind == "word"]
     plain = [_plain(token) for token in words]
     source = _find_word(_outer_words(sql), "from")
@@ -268,7 +268,6 @@ def _single_table_source(sql: str) -> str:
 
 
 def _refusing_words(kind: str, text: str) -> Iterator[str]:
-    """Yield the words in a table's CHECK constraints, or in a trigger that may raise an error."""
     tokens = [token for token in SQLITE.tokens(text) if token.kind != "space"]
     words = [_plain(token) for token in tokens]
     if kind == "trigger":
@@ -340,7 +339,6 @@ def _parse_insert(sql: str) -> tuple[list[str], str] | None:
 
 
 def _outer_words(sql: str) -> list[Token]:
-    """Return the words and names of a statement outside of parentheses."""
     depth, words = 0, []
     for token in SQLITE.tokens(sql):
         depth += (token.text == "(") - (token.text == ")")

@@ -20,7 +20,7 @@ Table = tuple[str, str]
 
 
 class Write(NamedTuple):
-    """Direct effect of a statement on the table that it names, without triggers."""
+    """Effect of a statement on the table that it writes, without the effects of triggers."""
 
     table: Table
     kind: str
@@ -29,8 +29,8 @@ class Write(NamedTuple):
     sets: frozenset[str] = frozenset()
     """Columns that the statement sets; empty for a plain INSERT.
 
-    If SQLite computes any value, columns with the current time are left out: programs do not compute such a
-    time from earlier reads.
+    Columns that the statement sets to the current time are left out if SQLite computes any other value:
+    programs do not compute a time from earlier reads.
     """
     computed: frozenset[str] = frozenset()
     """Columns whose new values SQLite computes from columns of the table, as in `SET n = n + 1`."""
@@ -41,16 +41,13 @@ class Write(NamedTuple):
     kept: frozenset[str] = frozenset()
     """Columns that an UPDATE sets to the value that each of its rows already has."""
     cascades: str = ""
-    """Table whose rows ON DELETE deletes or changes when a row is replaced; empty if there is none."""
+    """Child table that ON DELETE changes if the statement replaces a row; empty if there is none."""
     numbers: Mapping[str, int] = {}
     """Integers that an UPDATE newly sets, by column; without computed values and current times."""
     counted: bool = False
     """Whether the user's code seems to read the row count (number of written rows)."""
     insists: bool = False
-    """Whether the library that ran the statement insists on the row count.
-
-    Such a library, for example an ORM, raises an error if the row count is not the expected number.
-    """
+    """Whether a library, such as an ORM, raises an error if the row count is not the expected number."""
     unseen: bool = False
     """Whether the user's code cannot notice that no row was written."""
     trusts_id: bool = False
@@ -79,7 +76,7 @@ class ScriptUse(NamedTuple):
 
 
 class TracedStatement(NamedTuple):
-    """SQL statement that a call ran, with facts about the statement."""
+    """SQL statement that a call of a user's transaction ran, with facts about the statement."""
 
     sql: str
     at: str
@@ -91,12 +88,12 @@ class TracedStatement(NamedTuple):
     snapshot: int = 0
     """Number of the transaction whose snapshot the statement reads; 0 means the statement's transaction.
 
-    While a query of an earlier transaction has unfetched rows, the statement reads the query's snapshot.
+    If a query of an earlier transaction still has unfetched rows, its snapshot stays in use.
     """
     runner: int = 0
     """Id of the asyncio task that ran the statement, else of the thread."""
     in_background: bool = False
-    """Whether a background thread ran the statement: the call did not wait for this thread."""
+    """Whether the statement ran in a background thread, for which the call did not wait."""
     reads: Mapping[Table, frozenset[str]] = {}
     """Columns that the statement reads, by table; count(*) reads the column ""."""
     in_wal: bool = False

@@ -75,7 +75,7 @@ _EXISTS = re.compile(r"\bexists\s*\(", re.IGNORECASE)
 _COUNTS = re.compile(r"select\s+((coalesce|ifnull)\s*\(\s*)?(count|sum|total|avg)\s*\(", re.IGNORECASE)
 _LEADS = re.compile(LEAD, re.DOTALL)
 _EXPLAINABLE = re.compile(r"(select|values|with|insert|replace|update|delete)\b", re.IGNORECASE)
-"""Pattern of statements that EXPLAIN may prepare. The preparation of a schema change has side effects."""
+"""Pattern of statements that EXPLAIN can prepare without side effects: no schema changes."""
 _WRITES = {sqlite3.SQLITE_INSERT: INSERT, sqlite3.SQLITE_DELETE: DELETE, sqlite3.SQLITE_UPDATE: UPDATE}
 _SUMMARIES = {"count", "max", "min", "sum", "total", "avg", "group_concat"}
 
@@ -272,7 +272,7 @@ class TracedConnection:
         """Id of the task or thread that ran the last statement."""
 
     def authorize(self, *event: Any) -> int:
-        """Allow a statement's access. Record the access if the tracer itself runs the statement."""
+        """Allow each access. Record the accesses of statements that the tracer itself runs in EXPLAIN."""
         if self._runs_ours:
             self._events.append(event)
         return 0
@@ -310,8 +310,7 @@ class TracedConnection:
     def _note_runner(self, begins_transaction: bool) -> None:
         """Note the task or thread that runs a statement.
 
-        Successive tasks in one transaction count as one runner: asyncio.wait_for makes a task for each
-        statement.
+        Successive tasks in a transaction count as one: asyncio.wait_for makes a task for each statement.
         """
         task = awaiting_task()
         continues = self._task is not None and (task in (None, self._task) or self._task.done())
@@ -320,7 +319,6 @@ class TracedConnection:
         self._task = task or (None if begins_transaction else self._task)
 
     def _statement(self, sql: str) -> TracedStatement:
-        """Return a statement that is about to run, with facts about the statement."""
         events = self._explain(_RETURNING.sub("", sql)) if _EXPLAINABLE.match(sql) else []
         spot = self._tracer.call_site()
         statement = partial(
@@ -366,7 +364,6 @@ class TracedConnection:
         return rows(self._connection, sql, most=most)
 
     def _rows_read(self, sql: str, reads: Mapping[Table, frozenset[str]]) -> frozenset[Row] | None:
-        """Return the rows that a query reads; None if unknown, or for several tables."""
         if len(reads) != 1:
             return None
         ((_, name),) = reads
@@ -418,7 +415,8 @@ class TracedConnection:
     def _shows_first_rows(self, sql: str) -> bool:
         """Return whether a query seems to return only the first rows, by ORDER BY or LIMIT.
 
-        A LIMIT above the number of rows does not count: an ORM's `get` uses LIMIT 2 to test uniqueness.
+        A LIMIT that cuts off no row does not count: an ORM's `get` uses LIMIT 2 to test that the row is
+        unique.
         """
         limit = None if _ORDERED.search(sql) else _LIMIT.search(sql)
         if not limit:
@@ -427,7 +425,7 @@ class TracedConnection:
         return len(self._rows(sql, most)) == most
 
     def _write(self, sql: str, events: Events) -> Write | None:
-        """Return a statement's effect on the table that it writes; None if others cannot see the table."""
+        """Return a statement's effect on a table; None if no other connection can see the table."""
         direct = [event for event in events if event[4] is None]
         first = next((event for event in direct if event[0] in _WRITES), None)
         if not first or not _is_shared(first[1], first[3]):
@@ -477,7 +475,6 @@ class TracedConnection:
         return write
 
     def _cascades(self, table: str) -> str:
-        """Return a child table of `table` with an ON DELETE action that is in force; "" if there is none."""
         query = (
             "SELECT m.name FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' "
             f"AND lower(f.[table]) = lower({sql_literal(table)}) "
@@ -493,12 +490,10 @@ class TracedConnection:
         return bool(_REPLACING.search(self._definition(table)))
 
     def _definition(self, table: str) -> str:
-        """Return the CREATE statement of a table; empty outside of the main database."""
         query = f"SELECT sql FROM sqlite_master WHERE type = 'table' AND name = {sql_literal(table)}"
         return next((text for (text,) in self._rows(query)), "")
 
     def _with_rows(self, write: Write, sql: str) -> Write:
-        """Return a copy of a write with `rows` and `existing` set."""
         target = self._target(write.table[1])
         if write.kind in (UPDATE, DELETE):
             return write._replace(rows=target.changed(sql))
@@ -524,7 +519,6 @@ class TracedConnection:
         return write._replace(kept=frozenset(kept), sets=write.sets - (times - write.wheres), numbers=numbers)
 
     def _with_checks(self, write: Write, sql: str) -> Write:
-        """Return a copy of a write with `refused` set."""
         if write.kind not in (UPDATE, OVERWRITE) or not write.computed:
             return write
         return write._replace(refused=self._target(write.table[1]).checked() & write.sets)
@@ -541,7 +535,6 @@ class TracedConnection:
         return self._files[label], name
 
     def _keys_of(self, table: str) -> tuple[frozenset[str], ...]:
-        """Return the columns of each unique key of a table, first the primary key or an empty set."""
         if table not in self._keys:
             columns = self._rows(f"SELECT name FROM pragma_table_info({sql_literal(table)}) WHERE pk")
             indexes = self._rows(
@@ -557,7 +550,7 @@ class TracedConnection:
 
 
 def _is_shared(table: str, database: str | None) -> bool:
-    """Return whether a table belongs to the user and other connections can see it."""
+    """Return whether a table is the user's, and not temporary, so that other connections can see it."""
     return database != "temp" and not table.startswith("sqlite_")
 
 

@@ -11,12 +11,12 @@
 - LAST_ROW: a call reads max(id) after its INSERT has committed, and may get the row of another process.
 - REUSED_ID: a call remembers the id of a row, and then deletes the row. SQLite gives the id to a later row,
   which then looks like a known row.
-- EXPIRED: a call claims a row for a limited time. Later it writes the row without a comparison that shows
-  whether the claim still holds.
+- EXPIRED: a call claims a row for a limited time (a lease). Later it writes the row without a comparison that
+  shows whether the claim still holds.
 - OLD_ID: INSERT OR IGNORE adds no row if the row exists. The call then reads `lastrowid`, which is the id of
   an earlier row.
-- RESET: INSERT OR REPLACE deletes the old row. Columns that the INSERT does not name get their default value.
-  One of these may be a counter that another statement increments.
+- RESET: INSERT OR REPLACE deletes the old row. Columns that the INSERT does not name get their default value,
+  for example a counter that another statement increments.
 - CASCADE: INSERT OR REPLACE deletes the old row. ON DELETE then deletes or changes rows of another table.
 
 Sources: https://www.sqlite.org/autoinc.html, https://www.sqlite.org/lang_datefunc.html,
@@ -184,7 +184,7 @@ def _query_of_all_rows(
 ) -> TracedStatement | None:
     """Return an earlier query of the rows that a DELETE removes or an UPDATE marks; None if there is none.
 
-    The query has the write's WHERE clause, but is outside of the write's transaction. The call uses the rows.
+    The query has the WHERE clause of the write, is outside of its transaction, and the call uses the rows.
     """
     where = condition_text(statement.sql)
     is_mark = bool(write.sets & write.wheres) and not write.computed
@@ -224,8 +224,8 @@ def _uses_rows(query: TracedStatement, earlier: Statements, table: Table) -> boo
 def _last_row_query(insert: TracedStatement, write: Write, later: Statements) -> TracedStatement | None:
     """Return the first query in `later` that reads the table's last row; None if there is none.
 
-    The query must run after the INSERT has committed, and a later write may use the result of the query as if
-    it were the inserted row.
+    The query must run after the commit of the INSERT. A later write of the call must be able to use the
+    result, as if it were the inserted row.
     """
     if is_new(write):
         return None
@@ -247,7 +247,7 @@ def _last_row_query(insert: TracedStatement, write: Write, later: Statements) ->
 
 
 def _remembered(earlier: Statements, delete: Write) -> TracedStatement | None:
-    """Return an earlier INSERT OR IGNORE that stores a deleted row's id in another table; else None."""
+    """Return an earlier INSERT OR IGNORE that stores the deleted row's id in another table; or None."""
     ids = {values for _, (_, values) in changed_keys(delete) if len(values) == 1}
     return next(
         (
@@ -282,7 +282,6 @@ def _next_write(insert: TracedStatement, later: Statements) -> TracedStatement |
 
 
 def _reset_counter(statement: TracedStatement, write: Write, counters: Counters) -> TracedStatement | None:
-    """Return an UPDATE that computes a column which the replacing statement resets; None if there is none."""
     replace = _REPLACE.match(statement.sql)
     if not replace:
         return None
@@ -337,9 +336,9 @@ def _is_later(value: str, limit: str) -> bool:
 
 
 def _compares_claim(call: Statements, claim: TracedStatement, later: TracedStatement) -> bool:
-    """Return whether a later write's transaction compares a column set by the claim, such as the owner.
+    """Return whether a later write's transaction compares a column that the claim set, such as the owner.
 
-    If so, the transaction notices when the claim no longer holds.
+    If so, the transaction notices if another process has claimed the row since.
     """
     assert claim.write
     columns = claim.write.sets - claim.write.computed

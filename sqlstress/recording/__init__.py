@@ -17,11 +17,11 @@ PlainObservation = tuple[str, str, int, str, dict[str, str]]
 FAILED_STATEMENT = "failed statement"
 """Report topic: statements that SQLite refused."""
 LEFT_OPEN, NOT_COMMITTED = "left open", "not committed"
-"""Report topics: calls that returned in an open transaction; calls whose transaction never committed."""
+"""Report topics: calls that returned in an open transaction; calls whose work was never committed."""
 CONNECT = "@connect"
-"""Name reported for a transaction that was open before the first call, in place of a function's name."""
+"""Name for a transaction that was open before the first call, in place of a function's name."""
 NEVER = "never"
-"""Name of a fact in NOT_COMMITTED: "yes" if the process never committed a transaction left open."""
+"""Fact of NOT_COMMITTED: "yes" if the transaction was still open at the end of the process's work."""
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open because of unfetched rows."""
 SLOW_READ = "slow read"
@@ -29,15 +29,15 @@ SLOW_READ = "slow read"
 OVERLAP = "overlapping transactions"
 """Report topic: statements that ran in another thread's transaction, on a shared connection."""
 NO_EFFECT = "PRAGMA without effect"
-"""Report topic: PRAGMAs in a transaction, and COMMIT or ROLLBACK without a transaction, without effect."""
+"""Report topic: PRAGMAs that SQLite ignored, and COMMIT or ROLLBACK without an open transaction."""
 REPEATED = "repeated transactions"
-"""Report topic: calls that repeated their work, or kept a part of it, after SQLite had refused a write."""
+"""Report topic: calls that may have done work twice, because they went on after a refused write."""
 AFTER_COMMIT = "COMMIT"
-"""Value of the fact "committed" in REPEATED observations: COMMIT was refused, and the call wrote again."""
+"""Value of the fact "committed" of REPEATED: after a refused COMMIT, the call wrote again."""
 SPLIT = "split transaction"
-"""Report topic: code that committed a transaction too early, which other code had begun."""
+"""Report topic: code that committed, too early, a transaction that other code had begun."""
 SCRIPT, BLOCK = "script", "block"
-"""Ways to commit a transaction early: `executescript`, and an inner block `with connection`."""
+"""Ways to commit too early: `executescript`, and the end of an inner block `with connection`."""
 SCHEMA_CHANGE = "schema change"
 """Report topic: statements outside of a transaction that changed the schema."""
 UNCLOSED = "unclosed connections"
@@ -45,9 +45,10 @@ UNCLOSED = "unclosed connections"
 LONG_HOLD = "long hold"
 """Report topic: transactions that held the write lock for a long time."""
 MIN_HOLD_S, LONG_HOLD_S = 0.02, 0.1
-"""Minimum times for which a transaction holds the write lock, in seconds, to be recorded and reported.
+"""Minimum times for which a transaction holds the write lock, in seconds.
 
-A hold shorter than LONG_HOLD_S is only reported if another transaction waited until its busy timeout.
+Holds from MIN_HOLD_S on are recorded, and from LONG_HOLD_S on reported. Shorter holds are only reported if
+another transaction waited until its busy timeout.
 """
 IN_MEMORY = "in memory"
 """Report topic: connections to databases in memory, which only their process can see."""
@@ -64,7 +65,7 @@ COPIED, MOVED = "copied by a program", "moved or deleted"
 COPIED: another program copied the database file. MOVED: the file was moved, replaced or deleted.
 """
 DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
-"""SQLite errors that can follow if a database is used without locks, or its WAL is deleted."""
+"""SQLite errors that can follow if processes use a database without locks, or its WAL is deleted."""
 MOVED_CODES = *DAMAGE_CODES, READONLY
 """SQLite errors that can follow if a database is moved, replaced or deleted while open."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
@@ -76,6 +77,6 @@ twice. LOCKLESS: the database was open, but without any of SQLite's locks. NO_LO
 any lock.
 """
 CALL_COST = "call cost"
-"""Report topic: numbers of connections and commits in all calls of a function, and number of calls."""
+"""Report topic: number of a function's calls, and sums of their connections, commits and times."""
 MAX_WEIGHT = 1_000_000
 """Maximum weight (relative frequency) of an operation."""

@@ -1,7 +1,7 @@
-"""Records of open transactions, open queries and refused writes after each call of the user's code.
+"""Records after each call of a user's function: open transactions, open queries, refused writes.
 
-A call is one call of a function of the user's file. A `History` has the last statements of a connection. A
-write is refused if it fails with SQLITE_BUSY or violates a constraint.
+A transaction is left open if it is open when a call returns. A `History` has the last statements of a
+connection. A write is refused if it fails with SQLITE_BUSY or violates a constraint.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ MIN_NEVER = 100
 LOOK_S = 0.05
 """Minimum time between two searches for queries with unfetched rows, in seconds."""
 LONG_OPEN_S = 0.2
-"""Minimum time for which a query has unfetched rows, in seconds, to be recorded."""
+"""Minimum time for which a query with unfetched rows is open, in seconds, to be recorded."""
 SLOW_READ_S = 0.05
 """Minimum time from a query to the next statement or the end of the call, in seconds, to be recorded."""
 
 TASKS, CLOSED = "tasks", "closed"
-"""Facts of LEFT_OPEN: whether asyncio tasks ran the transaction; whether the connection was closed in it."""
+"""Facts of LEFT_OPEN: ended asyncio tasks ran the transaction; the call closed its connection."""
 
 
 class OpenTransactions:
-    """Transactions that calls leave open, or in which calls close the connection."""
+    """Recorder of transactions that are open when a call returns or closes the connection."""
 
     def __init__(self) -> None:
         self._left_open = Counter[tuple[str, Transaction, int, str]]()
@@ -79,7 +79,7 @@ class OpenTransactions:
     def end_call(self, call: str, histories: Sequence[History], begun_s: float, *, returned: bool) -> bool:
         """Record this thread's open transactions after a call of the function `call`.
 
-        Return whether a transaction is open, or the call closed a connection in a transaction. `begun_s` is
+        Return whether the call left a transaction open, or closed a connection in a transaction. `begun_s` is
         the call's start time. `returned` is False if the call raised an exception. If a transaction stays
         open for several calls, all are recorded for the function of the first call.
         """
@@ -96,10 +96,6 @@ class OpenTransactions:
         return is_seen
 
     def _note_closed(self, call: str, begun_s: float, *, returned: bool) -> bool:
-        """Record the transactions in which the call closed the connection, if the call raised no exception.
-
-        Return whether there are such transactions.
-        """
         closed = [transaction for closed_s, transaction in self._closed if returned and closed_s == begun_s]
         self._closed.clear()
         for transaction in closed:
@@ -125,9 +121,9 @@ class OpenTransactions:
         count_kind(self._left_open, (history.opened_by, history.left_open, history.failed_commit(), ended_by))
 
     def _end(self, history: History, *, was_committed: bool) -> None:
-        """Handle the end of a transaction that a call left open.
+        """Handle the end of a transaction that an earlier call left open.
 
-        If the transaction was not committed, count the calls that returned while it was open.
+        If the transaction was rolled back, count the calls that returned while it was open.
         """
         self._commits_later = self._commits_later or was_committed
         if not was_committed:
@@ -135,11 +131,11 @@ class OpenTransactions:
         history.opened_by = ""
 
     def end_work(self, histories: Sequence[History]) -> None:
-        """Record the transactions that are open at the end of the worker's work.
+        """Record the transactions that are still open at the end of the worker's work.
 
-        A transaction counts as not committed if its COMMIT failed. An open transaction with writes counts as
-        never committed if MIN_NEVER calls returned in it, and this process has never committed a transaction
-        that a call left open.
+        An open transaction counts as rolled back if its COMMIT failed. It counts as never committed if it has
+        written, MIN_NEVER calls returned in it, and this process has never committed a transaction that an
+        earlier call left open: code with batches may only wait for the next commit.
         """
         for history in histories:
             if history.opened_by and history.failed_commit():
@@ -153,14 +149,14 @@ class OpenTransactions:
             history.opened_by = ""
 
     def left_open(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each function, and each transaction that calls of it left open."""
+        """Yield an observation for each function and each of the transactions that its calls left open."""
         for (call, transaction, code, ended_by), count in self._left_open.items():
             ends = {kind: "yes" if kind == ended_by else "" for kind in (TASKS, CLOSED)}
             traits = {**transaction._asdict(), "failed_commit": str(code or ""), **ends}
             yield LEFT_OPEN, call, count, "", traits
 
     def not_committed(self) -> Iterator[PlainObservation]:
-        """Yield, for each function that left uncommitted transactions open, the number of calls in them."""
+        """Yield, by function, the number of calls whose transactions were never committed."""
         for call, count in self._not_committed.items():
             yield NOT_COMMITTED, call, count, "", {}
         for call, count in self._never_committed.items():
@@ -204,10 +200,11 @@ class OpenQueries:
 
 
 class SlowReads:
-    """Queries and writes with RETURNING that ended long before the next statement or the end of the call.
+    """Recorder of queries, and of writes with RETURNING, that the code probably worked on for long.
 
-    If the code worked between the rows, the statement kept its lock all the time. The recorder does not see
-    when rows are fetched, so the report only uses these records if another process waited for the lock.
+    The time from the statement to the next statement, or to the end of the call, was SLOW_READ_S or more. If
+    the code worked between the rows, the statement kept its lock all the time. The recorder does not see when
+    rows are fetched, so the report only uses these records if another process waited for the lock.
     """
 
     def __init__(self) -> None:
@@ -243,16 +240,16 @@ class SlowReads:
 def _returns_rows(sql: str, at: Caller | None) -> bool:
     """Return whether a statement is a query, or a write with RETURNING outside of a transaction.
 
-    `at` is None in an open transaction.
+    `at` is the calling position, which is None in an open transaction.
     """
     return statement_kind(sql) == "read" or (at is not None and is_write(sql) and "returning" in sql.lower())
 
 
 class RefusedWrites:
-    """Writes that SQLite refused, and whether calls gave up or repeated their work after them."""
+    """Recorder of writes that SQLite refused, and of calls that gave up or repeated work after them."""
 
     def __init__(self, failures: FailureCounter) -> None:
-        """`failures` counts the calls that returned after SQLITE_BUSY, without and with a later commit."""
+        """`failures` counts, by kind of failure, the calls that gave up and those that committed later."""
         self._failures = failures
         self._busy: dict[Kind, float] = {}
         """Time of the last SQLITE_BUSY of each kind in the current call, by `perf_counter`.
@@ -260,9 +257,9 @@ class RefusedWrites:
         The failed statements are BEGIN, COMMIT and writes.
         """
         self._refused = Counter[tuple[str, str]]()
-        """Number of refused writes of the current call that came after other statements of the call.
+        """Number of refused writes of the current call after which the call may do work twice.
 
-        A key has the lines of the refused write, and of an earlier committed write ("" if there is none).
+        A key has the line of the refused write, and that of an earlier write that stays committed (or "").
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
         """Refused writes of the current call in transactions that had already written.
@@ -278,8 +275,9 @@ class RefusedWrites:
     def add(self, history: History, kind: Kind, committed: str, uncommitted: str) -> None:
         """Record that SQLite refused the last statement of a connection, because of a lock or a constraint.
 
-        `committed` is the line of a write of the call in an earlier transaction, `uncommitted` of a write in
-        the current transaction; "" if there is no such write.
+        `committed` is the line of an earlier write of the call that is already committed. `uncommitted` is
+        the line of an earlier write in the transaction of the refused statement. Each is "" if there is no
+        such write.
         """
         sql, was_open, *_ = history.steps[-1]
         is_busy = kind.code & 0xFF == BUSY
@@ -295,7 +293,7 @@ class RefusedWrites:
             self._unfinished.append((history, history.steps[-1], kind.at, uncommitted))
 
     def end_call(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record, at the end of a call of the function `call`, whether it committed after refused writes.
+        """Decide, at the end of a call of the function `call`, whether the call gave up or did work twice.
 
         `returned` is False if the call raised an exception.
         """
@@ -313,17 +311,16 @@ class RefusedWrites:
             self._note_repeats(call, histories, returned=returned)
 
     def _note_busy(self, histories: Sequence[History], *, returned: bool) -> None:
-        """Count the call, if it returned without an exception, for each kind of failure in `_busy`."""
         for kind, failed_s in self._busy.items() if returned else ():
             is_repeated = any(history.has_committed_since(failed_s) for history in histories)
             self._failures.end_call(kind, is_repeated=is_repeated)
         self._busy.clear()
 
     def _note_repeats(self, call: str, histories: Sequence[History], *, returned: bool) -> None:
-        """Record a call that repeated or kept work after SQLite had refused a write.
+        """Record a call that repeated its transaction, or kept an earlier write, after a refused write.
 
-        If the call committed nothing before the refused write, the call is recorded only if it returned and
-        committed at the end: otherwise it may have given up.
+        A call without an earlier committed write is recorded only if it returned and committed at the end:
+        otherwise it may have given up.
         """
         refused, self._refused = self._refused, Counter[tuple[str, str]]()
         is_committed = returned and any(history.last_end() == "commit" for history in histories)
@@ -334,6 +331,6 @@ class RefusedWrites:
                 self._repeats[call, at, committed] = calls + 1, max(most, count)
 
     def records(self) -> Iterator[PlainObservation]:
-        """Yield an observation for each function and each line with refused writes after other statements."""
+        """Yield each refused write after which calls may have done work twice, by function and line."""
         for (call, at, committed), (count, most) in self._repeats.items():
             yield REPEATED, call, count, "", {"at": at, "most": str(most), "committed": committed}

@@ -49,7 +49,7 @@ class CallCosts:
     def end(self, name: str) -> None:
         """End a call. Add its costs to the sums if it opened a connection or committed more than once.
 
-        A commit is only counted at the connection's next statement, perhaps in the next call.
+        A commit is only counted when the connection runs its next statement, perhaps in the next call.
         """
         self.calls[name] = self.calls.get(name, 0) + 1
         if self.connections or self.commits > 1:
@@ -81,17 +81,17 @@ class CallCosts:
 
 
 class Hold(NamedTuple):
-    """Time in which a transaction held the write lock."""
+    """Time for which a transaction held the write lock."""
 
     sql: str
     """Statement that took the lock."""
     seconds: float
     outside_s: float
-    """Part of the hold between two statements, outside of SQLite, in seconds."""
+    """Part of the hold outside of SQLite, that is between two statements, in seconds."""
 
 
 def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | None:
-    """Return the time in which a transaction held the write lock; None if no statement took the lock.
+    """Return the hold of a transaction; None if no statement took the write lock.
 
     `steps` are the transaction's statements. `refused` has the `id()` of each statement that got no lock.
     """
@@ -108,7 +108,7 @@ def hold_of(steps: Sequence[TimedStep], refused: Container[int] = ()) -> Hold | 
 
 
 class LongHolds:
-    """Long holds of the write lock in this process, by statement and line."""
+    """Counter of long holds of the write lock in this process, by statement and line."""
 
     def __init__(self) -> None:
         self._began_s = perf_counter()
@@ -117,16 +117,16 @@ class LongHolds:
         """CPU times of slow writes in seconds, by statement, line and table scan ("" if unknown or none)."""
 
     def add(self, hold: Hold, at: str, began_at: str) -> None:
-        """Add a long hold. The line of the transaction's first statement is `at` or `began_at`.
+        """Add a long hold. `at` or `began_at` is the line of the first statement of the transaction.
 
-        The line is `at` if this statement took the lock, else `began_at`; the other argument is "".
+        Pass the line as `at` if the first statement took the lock, else as `began_at`. Pass "" as the other.
         """
         kind = (short_sql(hold.sql), at, began_at)
         if kind in self._kinds or len(self._kinds) < MAX_KINDS:
             self._kinds.setdefault(kind, []).append(hold)
 
     def add_slow(self, sql: str, at: str, seconds: float, scan: str) -> None:
-        """Add a slow write. `seconds` is its CPU time. `scan` is a table scan, such as "SCAN t", or ""."""
+        """Add a slow write. `seconds` is its CPU time. `scan` is its table scan, such as "SCAN t", or ""."""
         kind = (short_sql(sql), at, scan)
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)

@@ -1,8 +1,9 @@
-"""Origin of an SQL statement in the user's code: line, thread, and use of the row count.
+"""Origin of an SQL statement in the user's code: line, thread, and whether the code reads the row count.
 
 The user's code is the code in a given folder, without installed libraries. The row count, such as
-`cursor.rowcount`, tells code that an UPDATE changed no row. A statement may run in a thread of a library such
-as aiosqlite, while a coroutine of the user's code waits for the result.
+`cursor.rowcount`, is the number of rows that a write changed: code that does not read the count cannot notice
+that an UPDATE changed no row. A statement may run in a thread of a library such as aiosqlite, while a
+coroutine of the user's code waits for the result.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ class CallSite(NamedTuple):
     number: int = 0
     """Hash of the position in the bytecode, because a line can contain several calls; 0 if unknown."""
     counted: bool = False
-    """Whether the user's function uses the result of the library call, or names `rowcount` or `changes`."""
+    """Whether the user's function may read the row count: by `rowcount`, `changes` or a call's result."""
     insists: bool = False
-    """Whether a library function on the call stack raises an error for a wrong row count."""
+    """Whether a library on the call stack, such as an ORM, raises an error for a wrong row count."""
     unseen: bool = False
     """Whether it is certain that no function on the call stack reads the row count."""
     stack: tuple[StackEntry, ...] = ()
     """Functions of the user on the call stack, outermost first."""
     trusts_id: bool = False
-    """Whether the user's function names `lastrowid`, and never `rowcount` or `changes`."""
+    """Whether the user's function reads `lastrowid`, but not the row count."""
 
 
 def runner_id() -> int:
@@ -101,9 +102,9 @@ def awaiting_task() -> Any:
 
 
 def is_background_thread() -> bool:
-    """Return whether this thread works while the main thread, which calls the transactions, continues.
+    """Return whether the main thread, which calls the transactions, does not wait for this thread.
 
-    The main thread continues if it does not wait for other threads, or is only starting a thread.
+    The main thread waits for no thread if it runs its own code, or is only starting a thread.
     """
     if threading.current_thread() is threading.main_thread():
         return False
@@ -116,7 +117,7 @@ def _main_frame() -> FrameType | None:
 
 
 def is_abandoned(thread: int) -> bool:
-    """Return whether a thread, given by its id, ran statements for asyncio tasks that have all ended.
+    """Return whether the thread with this id ran statements for asyncio tasks that have all ended.
 
     If so, no task can end the thread's open transaction.
     """
@@ -189,7 +190,6 @@ class UserFrames:
         return calls
 
     def _stack(self, frame: FrameType | None) -> tuple[StackEntry, ...]:
-        """Return the user's functions on the call stack of `frame`, outermost first."""
         stack = []
         while frame:
             if self._is_users(frame.f_code.co_filename):
@@ -198,9 +198,9 @@ class UserFrames:
         return tuple(reversed(stack))
 
     def _innermost(self, frame: FrameType | None) -> tuple[FrameType | None, list[FrameType]]:
-        """Return the user's innermost frame that led to `frame` (or None), and frames of called libraries.
+        """Return the user's innermost frame that led to `frame`, and the library frames that it called.
 
-        The frames of sqlstress are left out.
+        The first item is None if there is none. The frames of sqlstress are left out.
         """
         library_frames = []
         while frame and not self._is_users(frame.f_code.co_filename):
@@ -210,10 +210,7 @@ class UserFrames:
         return frame, library_frames
 
     def _waiting_frame(self) -> FrameType | None:
-        """Return the user's frame that probably waits for this thread; None if unknown.
-
-        If exactly one coroutine may wait, the frame is the coroutine's; else it is the main thread's.
-        """
+        """Return the user's frame that probably waits for this thread: the coroutine's or main thread's."""
         coroutines = self._waiting_coroutines()
         if len(coroutines) == 1:
             return coroutines[0][-1]
@@ -248,7 +245,6 @@ class UserFrames:
         return [frames for task in tasks if (frames := self._coroutine_frames(task.get_coro()))]
 
     def _coroutine_frames(self, coroutine: Any) -> list[FrameType]:
-        """Return the user's frames of a waiting coroutine, outermost first."""
         frames: list[FrameType] = []
         while frame := getattr(coroutine, "cr_frame", None):
             if self._is_users(frame.f_code.co_filename):
@@ -265,9 +261,10 @@ def _stack_entry(frame: FrameType) -> StackEntry:
 
 
 def _is_count_read() -> bool:
-    """Return whether a function on the call stack may read the row count of a statement.
+    """Return whether any function on the call stack may read the row count of a statement.
 
-    Return True in an asyncio task, and outside of the main thread: the stack lacks the waiting functions.
+    Return True in an asyncio task, and outside of the main thread: functions that wait for the result are not
+    on the call stack.
     """
     if threading.current_thread() is not threading.main_thread() or _task():
         return True
@@ -280,7 +277,7 @@ def _is_count_read() -> bool:
 _counting: dict[tuple[CodeType, int], bool] = {}
 """Cached results of `_function_counts`, by code and id of the module's namespace.
 
-Threads with a profile function are slow, so the results are not computed again for each statement.
+In a rehearsal, a profile function makes each Python call slow, so the search runs once per function.
 """
 
 
@@ -293,7 +290,6 @@ def _function_counts(frame: FrameType) -> bool:
 
 
 def _codes(frame: FrameType) -> list[CodeType]:
-    """Return the code of a frame's function, and of each function of its module that it names."""
     codes = (getattr(frame.f_globals.get(name), "__code__", None) for name in frame.f_code.co_names)
     return [frame.f_code, *(code for code in codes if isinstance(code, CodeType))]
 
@@ -305,7 +301,6 @@ def _reads_count(code: CodeType) -> bool:
 
 
 def _raises_by_count(frame: FrameType) -> bool:
-    """Return whether the rest of a frame's function checks a row count and raises an error."""
     return any(line >= frame.f_lineno for line in _lines_that_raise(frame.f_code))
 
 
@@ -314,7 +309,7 @@ def _lines_that_raise(code: CodeType) -> list[int]:
     """Return the lines of `if cursor.rowcount …: raise …` in a function; empty if the source is missing."""
     if not _COUNTS & {*code.co_names}:
         return []
-    import ast  # Not at the top: all workers of `sqlstress app` import this module, and few trace statements.
+    import ast  # Imported here: all workers of `sqlstress app` import this module, but few trace statements.
     import inspect
     import textwrap
 

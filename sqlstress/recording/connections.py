@@ -119,7 +119,10 @@ def has_open_statement(connection: Any, is_shared: bool) -> str:
 
 
 def reading_steps(connection: Any) -> Iterator[TimedStep]:
-    """Yield the last query outside of a transaction of each cursor: the query may have unfetched rows."""
+    """Yield queries of a connection that may have unfetched rows: the last query of each cursor.
+
+    Queries in a transaction are left out.
+    """
     is_frozen = gc.get_freeze_count() > 0
     gc.unfreeze()  # get_objects() hides frozen objects, which are those from before the measurement.
     cursors = [value for value in gc.get_objects() if hasattr(type(value), "_sqlstress_step")]

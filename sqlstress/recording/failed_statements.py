@@ -74,16 +74,16 @@ from sqlstress.target import OTHER_SQLITE
 SYNCHRONOUS = {"0": "off", "1": "normal", "2": "full", "3": "extra"}
 """Names of the values of PRAGMA synchronous."""
 MIN_UNCLOSED = 10
-"""Minimum number of calls that left a connection open, per file, thread and line, for a finding.
+"""Minimum number of calls that left a connection open, per database, thread and line, for a finding.
 
-A pool of fixed size opens its connections in few calls.
+A pool of fixed size opens all its connections in few calls, and so causes no finding.
 """
 LIBRARIES = ("django", "peewee", "sqlalchemy")
 """Libraries that begin transactions for the user's code, by the name of their package."""
 KEY_EXISTS = (1555, 2067)
 """Result codes of a violated primary key or UNIQUE index."""
 SLOW_SCAN_S = 0.005
-"""Minimum duration of a write for which the query plan is read, in seconds."""
+"""Minimum duration of a write in seconds, to search its query plan for a table scan."""
 _SELECTS = re.compile(r"\bselect\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -163,7 +163,6 @@ class FailedStatements:
         on_apsw_connection(self._watch_apsw)
 
     def _note_memory(self, name: str) -> None:
-        """Count a connection of the user's code if its database is in memory."""
         if not is_in_memory(name):
             return
         line = self.lines.line(sys._getframe(2))
@@ -172,7 +171,7 @@ class FailedStatements:
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments of `sqlite3.connect` with our subclass as the connection's class.
 
-        The keyword arguments, `options`, are changed in place.
+        If the class is a keyword argument, change `options` in place.
         """
         index = 5
         factory = args[index] if len(args) > index else options.get("factory", sqlite3.Connection)
@@ -266,7 +265,6 @@ class FailedStatements:
         return self.lines.text((origin, number))
 
     def _with_line(self, sql: str, at: Caller | None) -> str:
-        """Return the shortened SQL of a statement, and its line in brackets if known."""
         line = self.line_text(at)
         return f"{short_sql(sql)} ({line})" if line else short_sql(sql)
 
@@ -294,7 +292,7 @@ class FailedStatements:
                 shared_cache="yes" if "cache=shared" in history.name else "no",
                 holder="this process" if holder else "",
                 held_since=str(holder or ""),
-                reader=self._reader(connection, history.name) if statement_kind(sql) == "commit" else "",
+                reader=self._open_query(connection, history.name) if statement_kind(sql) == "commit" else "",
                 scan=_slow_scan(connection, earlier, sql, refused) if is_write(sql) else "",
                 locking_mode=pragma(connection, "locking_mode"),
                 repeated="yes" if history.is_repeated() else "",
@@ -323,9 +321,9 @@ class FailedStatements:
         return ""
 
     def note_raised(self, error: Exception) -> None:
-        """Record a failed BEGIN or COMMIT of apsw's `with connection`; its `error` has ended a call.
+        """Record the failure of a BEGIN or COMMIT that apsw ran for a block `with connection`.
 
-        apsw runs these statements itself, so no recorded method sees the failure.
+        No recorded method sees this failure, so call this method with each `error` that ended a call.
         """
         if not isinstance(getattr(error, "extendedresult", None), int):
             return
@@ -343,9 +341,10 @@ class FailedStatements:
                 return
 
     def _earlier_writes(self, history: History, earlier: Sequence[TimedStep]) -> tuple[str, str]:
-        """Return (line of the call's last committed write, line of the call's last uncommitted write).
+        """Return the lines of the call's last committed write, and of its last uncommitted write; else "".
 
-        At least one line is "". `earlier` has the connection's statements before the last, which failed.
+        The first is always "" if the failed statement ran in a transaction, else the second. Both are "" if
+        that statement is no write. `earlier` has the connection's statements before it.
         """
         sql, was_open, *_ = history.steps[-1]
         if not is_write(sql):
@@ -355,10 +354,7 @@ class FailedStatements:
         return self._last_write(history, earlier), ""
 
     def _last_write(self, history: History, earlier: Sequence[TimedStep]) -> str:
-        """Return the line (else SQL) of the current call's last write in `earlier` that was not rolled back.
-
-        `earlier` has the connection's statements before the last. The result is empty if there is no write.
-        """
+        """Return the line, or SQL, of the call's last write in `earlier` that was not undone; or ""."""
         refused = history.refused()
         for step in reversed(earlier):
             sql, _, at, begun, _ = step
@@ -382,8 +378,8 @@ class FailedStatements:
                 return transaction
         return None
 
-    def _reader(self, failed: Any, name: str) -> str:
-        """Return a query with unfetched rows on another connection, and its line, as text; "" if unknown."""
+    def _open_query(self, failed: Any, name: str) -> str:
+        """Return a query with unfetched rows on another connection, with its line, as text; "" if unknown."""
         for history in self._histories:
             connection = history.connection()
             if connection is failed or history.name != name or not is_open(connection):
@@ -413,14 +409,15 @@ class FailedStatements:
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
         """Record a commit or rollback without effect, because no transaction was open.
 
-        `write` is the call's first write, which was committed at once. Calls by a library do not count.
+        `write` is the call's first write, which SQLite had committed at once in autocommit mode. A commit or
+        rollback that a library calls is not recorded.
         """
         if at := self.line_text((frame.f_code, frame.f_lasti)):
             sql, _, line, *_ = write
             count_kind(self._idle_ends, (statement, at, self._with_line(sql, line)))
 
     def add_schema_change(self, step: TimedStep) -> None:
-        """Record a schema change outside of a transaction, if a call has already begun."""
+        """Record a schema change outside of a transaction, if any call of the user's functions has begun."""
         sql, _, at, *_ = step
         if self.costs.begun_s:
             count_kind(self._schema_changes, (short_sql(sql), self.line_text(at)))
@@ -428,8 +425,8 @@ class FailedStatements:
     def add_split(self, transaction: Transaction, way: str, at: Caller) -> None:
         """Record that the code at `at`, which did not begin `transaction`, has committed it too early.
 
-        `way` is BLOCK or SCRIPT. Nothing is recorded outside of the measured time: scripts at the start often
-        create tables.
+        `way` is BLOCK or SCRIPT. Nothing is recorded outside of the measured time, because code often creates
+        tables by a script when it starts.
         """
         window = self.failures.window
         if window is None or not is_within(window) or not (transaction.is_explicit or transaction.wrote):
@@ -445,7 +442,7 @@ class FailedStatements:
     def end_call(self, call: str, *, returned: bool = True) -> None:
         """Handle the end of a call of the function `call`. `returned` is False if the call raised.
 
-        Most calls are only counted, because the other steps take time.
+        Most calls are only counted, because the examination takes time.
         """
         costs, now_s = self.costs, perf_counter()
         is_plain = not (self._has_news or costs.connections or costs.commits > 1)
@@ -457,7 +454,6 @@ class FailedStatements:
             costs.end(call)
 
     def _is_any_open(self) -> bool:
-        """Return True if a transaction is open or was left open, or a connection was closed."""
         try:
             for history in self._histories:
                 connection: Any = history.connection()
@@ -511,12 +507,11 @@ class FailedStatements:
         ]
 
     def _other_sqlite(self) -> Iterator[PlainObservation]:
-        """Yield the version of apsw's own SQLite, if only apsw opened connections."""
         if self._libraries == {"apsw"}:
             yield OTHER_SQLITE, "apsw", 1, import_module("apsw").sqlite_lib_version(), {}
 
     def _unclosed_records(self) -> Iterator[PlainObservation]:
-        """Yield each line at which MIN_UNCLOSED calls or more opened connections that are still open."""
+        """Yield an observation for each line at which MIN_UNCLOSED calls left a connection open."""
         if len(self._histories) < MIN_UNCLOSED:
             return
         gc.collect()  # A connection in a cycle of objects is no leak.
@@ -546,7 +541,6 @@ class FailedStatements:
 
 
 def _library(frame: FrameType | None) -> str:
-    """Return the library among LIBRARIES that called `frame`; empty if no library did."""
     while frame:
         module = frame.f_globals.get("__name__", "").partition(".")[0]
         if module in LIBRARIES:
@@ -556,7 +550,7 @@ def _library(frame: FrameType | None) -> str:
 
 
 def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refused: set[int]) -> str:
-    """Return the state of a transaction ("none", "read" or "written"), ignoring temporary tables.
+    """Return the state of a transaction ("none", "read" or "written") without its temporary tables.
 
     Writes to temporary tables take no lock of the file, but an INSERT ... SELECT may read the file. `refused`
     has the `id()` of each statement that got no lock.
@@ -568,9 +562,10 @@ def _state_without_temporary(connection: Any, steps: Sequence[TimedStep], refuse
 
 
 def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: set[int]) -> str:
-    """Return table scan and duration of a write, such as "SCAN t, 20 ms", if it took SLOW_SCAN_S; else "".
+    """Return the table scan and duration of an earlier, slow run of a failed write; "" if there is none.
 
-    `sql` is the write, which has failed. The duration is that of its longest earlier run in `steps`.
+    `sql` is the write, and `steps` has the earlier statements. An example is "SCAN t, 20 ms". A run is slow
+    if it took SLOW_SCAN_S or longer.
     """
     times_s = [step[4] - step[3] for step in steps if step[0] == sql and id(step) not in refused]
     if max(times_s, default=0.0) < SLOW_SCAN_S:
@@ -580,7 +575,6 @@ def _slow_scan(connection: Any, steps: Sequence[TimedStep], sql: str, refused: s
 
 
 def _scan(connection: Any, sql: str) -> str:
-    """Return the first full table scan in a query plan, such as "SCAN t"; empty if there is none."""
     with suppress(Exception):  # An error of sqlite3 or apsw.
         plan = rows(connection, f"EXPLAIN QUERY PLAN {sql}", [""] * sql.count("?"))
         details = (str(row[-1]) for row in plan)
@@ -589,7 +583,7 @@ def _scan(connection: Any, sql: str) -> str:
 
 
 def _lock_order(connection: Any, statements: Sequence[str]) -> str:
-    """Return the files in the order in which a transaction locks them, separated by commas.
+    """Return the files that a transaction locks, in order, separated by commas.
 
     The last of `statements` has failed. The result is empty if the order is unknown, the transaction locks a
     single file, or the failed statement writes a file that is already locked.

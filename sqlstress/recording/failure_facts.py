@@ -9,7 +9,11 @@ from sqlstress.analysis.causes import Facts, code_in, diagnose
 from sqlstress.sqlite_codes import ERROR, TRANSACTION_ERROR, name
 
 AT_ONCE_SHARE, WHOLE_SHARE = 0.5, 0.8
-"""Shares of the busy timeout. A failure before the first share is "at once", after the second a time-out."""
+"""Shares of the busy timeout, to judge how long a statement waited before it failed.
+
+A failure before AT_ONCE_SHARE of the timeout counts as "at once". A failure after WHOLE_SHARE counts as a
+wait until the timeout.
+"""
 SHORT_MS = 100
 """Busy timeout in ms below which the short timeout itself is the cause of a failure."""
 HANDLER_MS = 50
@@ -42,9 +46,9 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",
         holder=traits["holder"] or "another process",  # type: ignore[arg-type]
-        # BEGIN IMMEDIATE locks all files, so the order of the files alone does not show that two transactions
-        # wait for each other.
         left_open=bool(traits.get("opened_by")),
+        # BEGIN IMMEDIATE locks all files, so its lock order alone does not show that two transactions wait
+        # for each other.
         other_file=bool(traits.get("lock_order")) and traits["statement"] == "write",
     )
 
@@ -56,7 +60,7 @@ def _wait(waited_ms: float, timeout_ms: int | None) -> Literal["at once", "the t
 
 
 def code_of(code: int, message: str) -> int:
-    """Return `code`, but TRANSACTION_ERROR for SQLITE_ERROR with a message of BEGIN, COMMIT or ROLLBACK."""
+    """Return the result code, or TRANSACTION_ERROR if the message shows a wrong BEGIN or COMMIT."""
     return TRANSACTION_ERROR if code == ERROR and code_in(message) == TRANSACTION_ERROR else code
 
 

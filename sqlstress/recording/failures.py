@@ -37,7 +37,8 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "
 LEAD = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
 """Pattern of spaces and comments before the first word of a statement.
 
-SQLite's trace reports a trigger's statement as a comment, without a first word.
+A text that is only a comment has no first word. SQLite's trace reports a trigger's statements as such
+comments.
 """
 _WORDS = re.compile(rf"{LEAD}([A-Za-z]+)(?:\s+([A-Za-z]+))?", re.DOTALL)
 
@@ -114,9 +115,9 @@ class FailureFacts(NamedTuple):
     opened_by: str = ""
     """Function whose call left the transaction open; empty if the current call began the transaction."""
     earlier_query: str = ""
-    """Query of the call, and its line, that read the table before, outside of a transaction; or empty.
+    """Query of the call that read the written table outside of a transaction, with its line; or empty.
 
-    Only looked for if a key already existed.
+    Only searched for if the write failed because its key already existed.
     """
     library: str = ""
     """Library that ran the statement for the user's code: "django", "peewee", "sqlalchemy", or ""."""
@@ -131,7 +132,7 @@ class Occurrences:
         self.waits_s: deque[float] = deque(maxlen=MAX_WAITS)
         self.longest_s = 0.0
         self.given_up = self.repeated = 0
-        """Numbers of calls that returned after the failure, first those without a later commit."""
+        """Numbers of calls that returned after the failure: without, and with, a later commit."""
         self.examined: dict[FailureFacts, int] = {}
 
     def add(self, waited_s: float) -> None:
@@ -146,8 +147,8 @@ class Occurrences:
         The result also has `waited_ms` and `longest_ms` (median and maximum duration), and numbers of calls.
         """
         commonest = max(self.examined, key=lambda facts: self.examined[facts])
-        # A single failure with one of these facts is enough. While two transactions wait for each other, most
-        # failures are of other transactions at their first statement, without these facts.
+        # One failure is enough for these facts. While two transactions wait for each other, most failures are
+        # those of other transactions at their first statement, which lack these facts.
         rare = {
             name: next(filter(None, (getattr(facts, name) for facts in self.examined)), "")
             for name in ("lock_order", "repeated", "reader", "scan")
@@ -224,7 +225,7 @@ def overlaps(window: Window | None, waited_s: float) -> bool:
 
 
 def refusal_records(refusals: Iterable[Refusal], settings: Settings) -> list[PlainObservation]:
-    """Return observations of failed statements that sqlstress itself ran, such as those of an SQL script.
+    """Return observations of failed statements that sqlstress itself ran for the user, as from an SQL script.
 
     All facts follow from the SQL and the settings, so nothing is read from connections.
     """
@@ -291,13 +292,13 @@ def written_name(sql: str) -> tuple[str, ...]:
 
 
 def transaction_steps(steps: Sequence[_S]) -> list[_S]:
-    """Return the statements of the last transaction in `steps`, the last statements of a connection."""
+    """Return the statements of the last transaction in `steps`, which are in order."""
     first = next((number for number in range(len(steps) - 1, -1, -1) if not steps[number][1]), 0)
     return [*steps][first:]
 
 
 def takes_write_lock(sql: str) -> bool:
-    """Return whether a statement takes the write lock, if its transaction does not have the lock yet."""
+    """Return whether a statement takes the write lock, unless its transaction already has the lock."""
     kind = statement_kind(sql)
     return kind == "write" or (kind == "begin" and words_of(sql)[1] in ("IMMEDIATE", "EXCLUSIVE"))
 

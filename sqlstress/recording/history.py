@@ -1,7 +1,7 @@
-"""History of a connection: its last statements, and the state of its transaction.
+"""History of a connection: its last statements (steps), and the state of its transaction.
 
-The history shows what led to a failure, and reports holds of the write lock from MIN_HOLD_S on. A step is a
-statement that has run, with its position in the user's code, begin and end.
+The history shows what led to a failure, and reports transactions that held the write lock for MIN_HOLD_S or
+longer. A step is a statement that has run, with its position in the user's code, begin and end.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _ON = ("1", "on", "yes", "true")
 MAX_ORDINARY, MAX_ORDINARY_CHARS = 1000, 1000
 """Maximum number and length of the texts in `_ordinary`."""
 _ordinary: set[str] = set()
-"""Statements of all connections that need no examination after success: reads, writes, BEGIN, COMMIT."""
+"""Texts of reads, writes, BEGIN and COMMIT that have run: further runs need no examination after success."""
 _CLOSING = ("close", "__exit__", "__aexit__")
 """Functions by which a library, such as SQLAlchemy, closes a connection or session."""
 MAX_DEPTH = 20
-"""Maximum number of stack frames between a library's close and its rollback."""
+"""Maximum number of stack frames to search from a rollback upwards for a library's `close`."""
 
 
 class Transaction(NamedTuple):
@@ -72,7 +72,6 @@ class Transaction(NamedTuple):
         return self.began not in ("", IMPLICIT_BEGIN)
 
     def __str__(self) -> str:
-        """Return the statement that began the transaction, and its line if known."""
         return f"{self.began} ({self.at})" if self.at else self.began
 
 
@@ -85,7 +84,7 @@ class FactCollector(Protocol):
     """Names of the databases on which statements other than PRAGMA ran."""
 
     looks_up: bool
-    """Whether the beginning of a transaction is recorded with the user's line, by `user_line`."""
+    """Whether to search for the user's line, by `user_line`, when a transaction begins."""
 
     def user_line(self, frame: FrameType) -> Caller:
         """Return the user's line that led to `frame`; UNKNOWN_CALLER if there is none."""
@@ -106,7 +105,7 @@ class FactCollector(Protocol):
         """Record a PRAGMA that had no effect because `transaction` was open."""
 
     def add_idle_end(self, statement: str, frame: FrameType, write: TimedStep) -> None:
-        """Record a commit or rollback without effect. `write` is the call's first write."""
+        """Record that `frame` called a commit or rollback without effect, after the write `write`."""
 
     def add_schema_change(self, step: TimedStep) -> None:
         """Record a statement outside of a transaction that changed the schema."""
@@ -159,7 +158,7 @@ class History:
         self.open_queries: tuple[TimedStep, ...] = ()
         """Queries that may have unfetched rows; empty until they are searched for."""
         self.ordinary: Set[str] = frozenset()
-        """Statements that need no examination after success; empty while only PRAGMAs have run."""
+        """Statements for which `end` need not be called; empty while only PRAGMAs have run."""
         self._is_sqlite3 = isinstance(connection, sqlite3.Connection)
         self._was_long = False
         """Whether a transaction took LONG_HOLD_S. Before that, CPU time is not read, as each read is slow."""
@@ -185,14 +184,14 @@ class History:
             self._note_thread(sys._getframe(1), connection)
         if connection.in_transaction:
             return None
-        # The last transaction was short if even the time since its beginning is short.
+        # The last transaction cannot have been long if it began less than MIN_HOLD_S ago.
         if begun - self._began_s >= MIN_HOLD_S:
             self.end_transaction()
         self._began_s = begun
         if self._was_long:
             self._began_cpu_s = thread_time()
         changed_rows = connection.total_changes if self._is_sqlite3 else connection.total_changes()
-        if changed_rows != self._changed_rows:  # The last transaction has changed rows.
+        if changed_rows != self._changed_rows:  # The last transaction has changed rows, so it counts.
             self._costs.commits += 1
             self._changed_rows = changed_rows
         frame = sys._getframe(2)
@@ -201,7 +200,7 @@ class History:
     def _note_thread(self, frame: FrameType, connection: Any) -> None:
         """Handle a statement of a new thread, or on a connection that several threads use.
 
-        `frame` is the frame of the method that runs the statement. Its variable `statement` has the SQL.
+        `frame` is that of our method that runs the statement, whose local variable `statement` has the SQL.
         """
         thread = get_ident()
         if thread != self.thread:
@@ -212,10 +211,10 @@ class History:
             self._uses.note(frame, frame.f_locals.get("statement"), in_transaction=connection.in_transaction)
 
     def end(self, step: TimedStep, cursor: Any) -> None:
-        """Examine a statement after its success, unless its text is in `ordinary`."""
+        """Examine a statement after its success. Not necessary for statements in `ordinary`."""
         sql, was_open, _, begun, ended = step
         word, _ = words_of(sql)
-        if self.ordinary is not _ordinary:  # The connection is new: it has only run PRAGMAs.
+        if self.ordinary is not _ordinary:  # The connection is new, and has run only PRAGMAs before.
             self._costs.opening_s += ended - begun
             if word != "PRAGMA":
                 self.recorder.used_files.add(self.name)
@@ -235,7 +234,7 @@ class History:
             _ordinary.add(sql)
 
     def _check_pragma(self, sql: str) -> None:
-        """Report the PRAGMA that has just run, if an open transaction made it ineffective."""
+        """Report the PRAGMA that has just run, if it had no effect because of an open transaction."""
         connection, setting = self.connection(), _SILENT.match(sql)
         if not setting or not is_in_transaction(connection):
             return
@@ -291,7 +290,7 @@ class History:
     def note_rollback(self, connection: Any) -> None:
         """Record a rollback by a library that closes a connection, if the rollback undoes changed rows."""
         frame: FrameType | None = sys._getframe(2)
-        # If the user's code requests the rollback, the loop first meets a function `rollback` of the library.
+        # If the user's code itself rolls back, the loop meets a library's `rollback` before any `close`.
         for _ in range(MAX_DEPTH):
             if not frame or frame.f_code.co_name == "rollback":
                 return
@@ -349,7 +348,6 @@ class History:
             self.recorder.add_slow_write(self, slow, cpu_s)
 
     def _last_was_long(self) -> bool:
-        """Return whether the last transaction or statement took MIN_HOLD_S or longer."""
         return bool(self.steps) and self.steps[-1][4] - self._began_s >= MIN_HOLD_S
 
     def count_row_commits(self) -> None:
@@ -363,7 +361,6 @@ class History:
         self._changed_rows = changed_rows
 
     def _note_checkpoint(self, cursor: Any, waited_s: float) -> None:
-        """Record the last statement, a checkpoint, as failed if its result row says busy."""
         from sqlstress.recording.checkpoint_answers import rows_ahead
 
         if is_busy(rows := rows_ahead(cursor)):
@@ -450,7 +447,7 @@ class History:
         return next((codes[id(step)] for step in reversed(steps) if id(step) in codes), 0)
 
     def is_repeated(self) -> bool:
-        """Return whether the last statement already failed with SQLITE_BUSY in this transaction."""
+        """Return whether the last statement had failed before, with SQLITE_BUSY, in this transaction."""
         *earlier, (sql, *_) = transaction_steps(self.steps)
         failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
         return any(step[0] == sql and id(step) in failed for step in earlier)

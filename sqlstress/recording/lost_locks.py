@@ -101,7 +101,6 @@ class LostLocks:
                     self._touched[kind, self._user_line(), Path(words[0]).name] += 1
 
     def _kind_of(self, words: list[str], folder: Path) -> str:
-        """Return COPIED for an unsafe copy of the file, MOVED if the file is replaced or deleted; else ""."""
         program, *arguments = words
         program = Path(program).name.removesuffix(".exe")
         are_database = [self._is_database(folder / word.removeprefix("if=")) for word in arguments]
@@ -115,7 +114,6 @@ class LostLocks:
         return "" if is_complete and self._statements.holds_write_lock(self._file.name) else COPIED
 
     def _note_move(self, event: str, args: tuple[Any, ...]) -> None:
-        """Record that the user's code deletes, moves or replaces the database file."""
         paths = [path for path in args[:2] if isinstance(path, str | bytes | os.PathLike)]
         if any(self._is_database(Path(os.fsdecode(path))) for path in paths) and self._file.exists():
             self._touched[MOVED, self._user_line(), event] += 1
@@ -136,7 +134,7 @@ class LostLocks:
         return self._statements.open_libraries(self._file.name)
 
     def _note_libraries(self) -> None:
-        """Record that two SQLite libraries have the database open, if they do.
+        """Record that sqlite3 and apsw both have the database open, with different SQLite libraries.
 
         If apsw does not include SQLite ("amalgamation"), it may use the same library as sqlite3.
         """

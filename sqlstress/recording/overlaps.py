@@ -41,9 +41,10 @@ class _Use(NamedTuple):
     sql: str
 
     def line(self, depth: int) -> str:
-        """Return the current line of a user's running function, such as "bank.py:27"; empty if there is none.
+        """Return the current line of one of the thread's functions, such as "bank.py:27"; or "".
 
-        `depth` 0 means the innermost function, and 1 its caller. If it is too large, it means the outermost.
+        `depth` is 0 for the innermost function, and 1 for its caller. If it is too large, it means the
+        outermost.
         """
         calls = [*self.calls.items()]
         if not calls:
@@ -53,7 +54,7 @@ class _Use(NamedTuple):
 
 
 class _Overlap:
-    """Statement `then` of a thread in the transaction that another thread began with `first`."""
+    """Overlap: a thread began a transaction by `first`, and another thread ran `then` in it."""
 
     def __init__(self, first: _Use, then: _Use) -> None:
         self.first, self.then = first, then
@@ -116,7 +117,7 @@ class OverlapWatch:
             is_back = overlap.first.thread == use.thread and overlap.first.calls.keys() & use.calls.keys()
             overlap.is_certain = overlap.is_certain or bool(is_back)
         if not in_transaction:
-            self._finish()
+            self._count_certain_overlaps()
             self._first = use
             return
         ends = statement_kind(sql) == "commit" or words_of(sql) == ("ROLLBACK", "")
@@ -129,7 +130,8 @@ class OverlapWatch:
     def _is_of_interest(self, sql: str, *, in_transaction: bool) -> bool:
         """Return whether a statement may begin a transaction or belong to an overlap.
 
-        If not, the search for running functions is saved, which takes twice as long as a short query.
+        For other statements, skip the search for running functions, which takes twice as long as a short
+        query.
         """
         if self._open:
             return True
@@ -139,7 +141,7 @@ class OverlapWatch:
         return statement_kind(sql) in ("begin", "write")
 
     def _interrupts(self, use: _Use) -> bool:
-        """Return whether another thread began the transaction and is still in the same call, not waiting."""
+        """Return whether another thread began the transaction, and still works in the same call."""
         first = self._first
         if not first or first.thread == use.thread or any(known.first is first for known in self._open):
             return False
@@ -147,8 +149,7 @@ class OverlapWatch:
         calls = self._finder.active_calls(frame)
         return bool(calls.keys() & first.calls.keys()) and not waits_for_threads(frame)
 
-    def _finish(self) -> None:
-        """Count the certain overlaps after the end of a transaction."""
+    def _count_certain_overlaps(self) -> None:
         for overlap in self._open:
             if overlap.is_certain:
                 self._add(overlap)

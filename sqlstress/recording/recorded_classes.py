@@ -1,8 +1,8 @@
 """Subclasses of sqlite3's and apsw's connections and cursors, which record statements in a `History`.
 
 Their methods run for each statement, so they only read the clock and add the statement to the history of its
-connection. All other facts are read after a failure. A caller, the position in Python code that calls the
-library, is only looked up outside of a transaction.
+connection. All other facts are read after a failure. The caller, which is the position in Python code that
+calls the library, is only looked up outside of a transaction.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
 
 @cache
 def _sqlite3_cursor(base: Any) -> Any:
-    """Return a subclass of a sqlite3 cursor's class that records its statements and failures."""
     return _recorded_cursor(base, STATEMENTS)
 
 
@@ -90,7 +89,7 @@ def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None 
 def _recorded(
     call: Callable[..., Any], fixed_history: History | None = None, cursor_class: Any = None
 ) -> Callable[..., Any]:
-    """Return a method that runs a statement by `call`, and records the statement and its failure.
+    """Return a method that runs a statement by `call`, and records the statement or its failure.
 
     With `cursor_class`, the method is for sqlite3 connections, and creates a cursor; else it is for cursors.
     The method records in `fixed_history`; None means the history of the connection.
@@ -162,9 +161,9 @@ def _recorded_execute(cursor_class: Any) -> Callable[..., Any]:
 
 
 def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that ends a transaction by `call`, and records the call as the statement `name`.
+    """Return a method that ends a transaction by `call`, and records this as the statement `name`.
 
-    If `name` is "", `call` is `__exit__`, which commits if its arguments have no error, else rolls back.
+    `name` is "" for `__exit__`. This method commits if the block has raised no error, and else rolls back.
     """
 
     def end(connection: Any, *error: Any) -> Any:
@@ -190,7 +189,6 @@ def _recorded_end(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _commits_first(connection: Any) -> bool:
-    """Return whether `executescript` would first commit an open transaction of the connection."""
     # The attribute, new in Python 3.12, is -1 unless the user's code sets `autocommit`.
     return connection.in_transaction and getattr(connection, "autocommit", -1) == -1
 

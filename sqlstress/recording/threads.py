@@ -32,7 +32,7 @@ OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 def other_threads_running(threads: Container[int] | None = None) -> bool:
-    """Return whether another thread runs, so that it neither sleeps nor waits for other threads.
+    """Return whether another thread is running: it neither sleeps nor waits for other threads.
 
     If `threads` is given, only threads with these ids count. Threads of sqlstress do not count.
     """
@@ -44,7 +44,7 @@ def other_threads_running(threads: Container[int] | None = None) -> bool:
 
 
 def any_continues(threads: Container[int]) -> bool:
-    """Return whether a thread with one of these ids runs or sleeps, without a wait for other threads."""
+    """Return whether a thread with one of these ids runs or sleeps, and does not wait for other threads."""
     return any(not waits_for_threads(frame) for thread, frame in _other_frames() if thread in threads)
 
 
@@ -59,7 +59,6 @@ def has_other_threads() -> bool:
 
 
 def _other_frames() -> Iterator[tuple[int, FrameType]]:
-    """Yield id and innermost frame of each thread except for this thread and those of sqlstress."""
     frames = sys._current_frames()
     frames.pop(threading.get_ident())
     return ((thread, frame) for thread, frame in frames.items() if not _is_ours(frame))
@@ -80,7 +79,6 @@ def _lines_that_sleep(code: CodeType) -> set[int | None]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Return whether sqlstress started the thread with this innermost frame."""
     entry = frame
     # Each f_back is read only once, because the other thread keeps running.
     while caller := frame.f_back:
@@ -106,7 +104,7 @@ def _patch_thread_start(notify: Callable[[bool], None]) -> None:
 
     def report_and_start(thread: threading.Thread) -> None:
         _patch_executors(notify)
-        # An executor or event loop waits for the thread that it starts. Other code may continue.
+        # An executor or event loop waits for the thread that it starts, but other code may go on.
         notify(not _is_waiting_code(sys._getframe(1)) or other_threads_running())
         start(thread)
 
@@ -115,7 +113,6 @@ def _patch_thread_start(notify: Callable[[bool], None]) -> None:
 
 
 def _patch_executors(notify: Callable[[bool], None]) -> None:
-    """Make `submit` of thread pools call `notify`, if thread pools have been imported."""
     if module := sys.modules.get("concurrent.futures.thread"):
         _patch_submit(notify, module.ThreadPoolExecutor)
 

@@ -2,15 +2,16 @@
 
 Each of these experiments is a package with four modules:
 
-- spec: the case's field `data` (the database and the user's checks), and the operations of the worker
-  processes
+- spec: the options of a case: the database and the user's checks (field `data`), and the operations that
+  the worker processes run
 - work: a subclass of `parent.UserWork`, which runs in the parent process. It creates the database and runs
   the user's checks before, during and after the load
 - worker: a subclass of `source.UserSource`, which draws operations at random, in proportion to their weights
 - show: a subclass of `show.UserPresenter`, which shows a table with a row for each number of processes
 
-Terms: a call is one call of a function of the user's Python file. A sighting is an observation in the report,
-such as a statement that SQLite refused, with a topic and further properties (traits).
+Terms: a case is a combination of options to measure, and a trial is one measurement of a case. A call is one
+call of a function of the user's Python file. A sighting is an observation in the report, such as a statement
+that SQLite refused, with a topic and further properties (traits).
 """
 
 UNDER, AFTER = "checks under load", "checks after the load"
@@ -23,8 +24,8 @@ SUSPICION = "suspicion"
 OURS, OTHERS, UNKNOWN = "sqlstress", "other programs", ""
 """Labels of some processes that held the write lock. Other processes are listed by their command line.
 
-OURS: processes of sqlstress, including the user's code. OTHERS: the sum of the programs beyond the maximum
-number that is listed separately. UNKNOWN: processes that ended, or could not be inspected.
+OURS: processes of sqlstress, including the user's code. OTHERS: all programs after the first
+`lock_watch.MOST`, which are not listed separately. UNKNOWN: processes that ended, or could not be inspected.
 """
 NOT_REHEARSED = "not rehearsed"
 """Report topic: a transaction that the rehearsal could not call and trace, with the reason.
@@ -32,4 +33,4 @@ NOT_REHEARSED = "not rehearsed"
 A rehearsal calls each transaction after the load, on a copy of the data.
 """
 REHEARSAL_TOPICS = SUSPICION, NOT_REHEARSED
-"""Report topics of the rehearsal, which calls the transactions after the load and traces their SQL."""
+"""Report topics of the rehearsal."""

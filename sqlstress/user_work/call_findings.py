@@ -1,7 +1,7 @@
-"""Findings on the calls, connections and locks of the user's code that need no failed statement.
+"""Findings on the user's calls, connections and locks that do not come from failed statements.
 
 A call is one call of a function of the user's Python file. A sighting is an observation in the report. A
-group has the runs that share a table.
+group is the set of runs that the report shows in a single table.
 """
 
 from __future__ import annotations
@@ -57,13 +57,14 @@ _MISSING_OBJECT = re.compile(r"no such (table|column|index|view)|already exists|
 MIN_HOLDS, MIN_HOLD_SHARE, MIN_OUTSIDE = 2, 0.05, 0.5
 """Minimums for a finding on a transaction that holds the write lock for long.
 
-MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: their share of the process's time. MIN_OUTSIDE: share of the
-longest hold that the process spent outside of SQLite; not needed if the slow work is known.
+MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: share of the process's run time that it spent outside of
+SQLite, or in a slow write, while it held the lock. MIN_OUTSIDE: share of the holds' time outside of SQLite;
+does not apply to slow writes.
 """
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
-    """Yield findings on lost locks: a process lost its locks on a database that it had open."""
+    """Yield findings on processes that lost SQLite's locks on a database that they had open."""
     kinds: dict[tuple[str, str, str], list[Sighting]] = {}
     for sighting in sightings(group, LOST_LOCKS):
         key = (sighting.what, sighting.traits["file"], sighting.traits["at"])
@@ -99,7 +100,7 @@ def lock_losses(group: Group) -> Iterator[Finding]:
 
 
 def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
-    """Yield a finding on the largest WAL of the trials whose WAL grew too much; nothing if none did.
+    """Yield a finding on the largest WAL, if the WAL of any trial grew too much.
 
     `is_automatic` is False if the user's connections make no automatic checkpoints.
     """
@@ -128,7 +129,8 @@ def wal_growth_findings(group: Group, *, is_automatic: bool = True) -> Iterator[
 def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding]:
     """Yield findings on queries that stayed open. Without such queries, yield a finding on a grown WAL.
 
-    `is_automatic` is False if the user's connections make no automatic checkpoints.
+    An open query keeps its snapshot, so a checkpoint cannot reset the WAL. `is_automatic` is False if the
+    user's connections make no automatic checkpoints.
     """
     statements = dict[tuple[str, str], float]()
     for sighting in sightings(group, OPEN_STATEMENT):
@@ -175,7 +177,7 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             for name in ("at", "began_at")
         }
         if any(line and f"({line})" in since for line in known.values() for since in waited_for):
-            continue  # Its process waited for itself: the cause of that failure says so.
+            continue  # A failure of the same process already names this transaction as the holder.
         yield Finding(
             sentences.long_hold,
             statement=shortened(sql, 60),
@@ -263,10 +265,11 @@ def overlap_findings(group: Group) -> Iterator[Finding]:
 
 
 def repeat_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on calls that did work twice, or committed a part of it, after a refused write.
+    """Yield findings on calls that may have done work twice, because they went on after a refused write.
 
-    Such calls may be why a check of the user failed. So yield nothing if all checks passed, or if another
-    cause of the failed check is known.
+    The call repeated its transaction, or had already committed another write. Such calls may be why a check
+    of the user failed. So yield nothing if all checks passed, or if another cause of the failed check is
+    known.
     """
     is_wrong = any(check.status == "failed" for check in user_checks(group))
     others = (LEFT_OPEN, LOST_LOCKS, OVERLAP, SPLIT, SUSPICION, NO_EFFECT)

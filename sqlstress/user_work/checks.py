@@ -1,9 +1,10 @@
 """Runner of the user's checks on the data: a query must return no rows, a function must not raise.
 
-The checks run in a process of their own. Final checks (`at_end`) get the user's notes or the path of the
-database, and run only once, after all worker processes have ended. The other checks run before, during and
-after the load. A round runs each of the other checks once. `Checks` runs checks through a given connection;
-`Checker` opens and closes the connection of each round.
+The checks run in a process of their own. A final check (`at_end`) is a function that takes the notes, which
+the user's transactions recorded by `note()`, or the path of the database. Final checks run only once, after
+all worker processes have ended. The other checks run before, during and after the load. A round runs each of
+the other checks once. `Checks` runs checks through a given connection; `Checker` opens and closes the
+connection of each round.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class CheckNotRun(UsageError):
 
 
 class Checks:
-    """The user's checks, run through a given connection. Each has a time limit of `timeout_s` seconds."""
+    """The user's checks, run through a given connection. Final checks run only after the load.
+
+    Each check has a time limit of `timeout_s` seconds.
+    """
 
     _reader: Reader
 
@@ -140,9 +144,9 @@ class Checks:
     def _time_limit(self, invariant: Invariant) -> Iterator[None]:
         """Interrupt the check in the `with` block after the time limit. Raises CheckNotRun.
 
-        Errors that a check's function raises do not reach this block: they are failed checks. Errors that do,
-        such as those of SQL, become CheckNotRun. Only the error of a locked database is raised unchanged,
-        because a later round may succeed.
+        An exception that the check's own function raises is a failed check, and does not reach this block.
+        Other exceptions, such as errors in the SQL, become CheckNotRun. Only the error of a locked database
+        is raised unchanged, because a later round may succeed.
         """
         timer = threading.Timer(self._timeout_s, self._reader.interrupt)
         timer.daemon = True
@@ -168,7 +172,7 @@ def _not_run(invariant: Invariant, reason: str) -> CheckNotRun:
 
 
 NOTES, DATABASE = "notes", "database"
-"""Names of the parameters that make a check final."""
+"""Names of the parameters that make a check final: such a check runs only after the load."""
 _QUERY_USE = 'Its first parameter is a function: query("SELECT ...") returns the rows'
 
 
@@ -182,7 +186,6 @@ def end_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _load_function(invariant: Invariant) -> Callable[..., object]:
-    """Return the function of a check such as "checks.py:money". Raises CheckNotRun."""
     where = invariant.where
     file, _, name = where.rpartition(":")
     try:
@@ -206,7 +209,7 @@ def _load_function(invariant: Invariant) -> Callable[..., object]:
 def _unknown_parameters(function: Callable[..., Any]) -> str:
     """Return an error text if a function cannot be called with the arguments of a check; else "".
 
-    A check has the parameters `query` (any name), `notes` and `database`, or some of these.
+    A check may have the parameters `notes` and `database`, and one with any other name, which gets `query`.
     """
     names = end_parameters(function)
     try:
@@ -219,7 +222,6 @@ def _unknown_parameters(function: Callable[..., Any]) -> str:
 
 
 def _takes_query(function: Callable[..., Any]) -> bool:
-    """Return whether a check has a parameter for `query`, the function that runs SQL."""
     names = end_parameters(function)
     return not names or len(signature(function).parameters) > len(names)
 
@@ -239,7 +241,7 @@ A single failure is normal: the last connection of the load locks the file exclu
 """
 
 _checkers: list[Checker] = []
-"""Runner of the user's checks in this process: a list of one item; empty before `load`."""
+"""Checker of this process: a list of one item; empty before `load`."""
 
 
 def load(case: Case, where: Path) -> None:
@@ -257,9 +259,9 @@ def load(case: Case, where: Path) -> None:
 
 
 def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
-    """Return the result of `look`, called with this process's runner of checks. Raises CheckNotRun.
+    """Return the result of `look`, called with this process's Checker. Raises CheckNotRun.
 
-    If the process has no runner yet, create one for `case` and the data folder `where`.
+    If the process has no Checker yet, create one for `case` and the data folder `where`.
     """
     load(case, where)
     os.chdir(_checkers[0].folder)  # A check may have changed the working folder, and our paths are relative.
@@ -267,16 +269,19 @@ def call_checker(look: Callable[[Checker], T], case: Case, where: Path) -> T:
 
 
 class CheckRound(NamedTuple):
-    """Result of a round of checks during the load."""
+    """Result of a round of checks during the load, in which each check runs once."""
 
     took_s: float
     """Duration of the round, in seconds."""
     broken: list[CheckFailure] | None
-    """Failed checks; None if the round could not connect or met a lock. Such a round is not counted."""
+    """Failed checks; None if the round could not connect, or found the database locked.
+
+    A round with None is not counted.
+    """
 
 
 class Checker:
-    """Runner of the user's checks on a trial's data, with a new connection for each round.
+    """Runner of the user's checks in rounds. Each round runs each check once, on a new connection.
 
     The last connection to close removes the WAL. If a connection of the checks stayed open, no worker would
     ever be the last and remove the WAL, and this part of SQLite would not be tested.
@@ -294,10 +299,7 @@ class Checker:
             return list(self._checks.broken(reader))
 
     def broken_at_end(self) -> list[CheckFailure]:
-        """Run the final checks and all others, and return those that fail.
-
-        Call this after all worker processes have ended.
-        """
+        """Run all checks after all worker processes have ended, and return those that fail."""
         with self._place.reading(lambda: None) as reader:
             broken = list(self._checks.broken(reader))
             noted = notes.read(self._place.where, self._case.concurrency)
@@ -305,7 +307,7 @@ class Checker:
             return [*broken, *self._checks.broken_at_end(reader, given)]
 
     def round(self, starts_ns: int) -> CheckRound:
-        """Run a round of checks. First wait for the workers' start at `starts_ns` (`perf_counter_ns`)."""
+        """Run a round of checks, after a wait for the workers' start at `starts_ns` (`perf_counter_ns`)."""
         wait_until(starts_ns)
         started = time.monotonic()
         try:

@@ -106,7 +106,7 @@ def uri(path: PurePath) -> str:
 def _read_only(original: Path, *, alone: bool) -> Iterator[sqlite3.Connection]:
     """Yield a read-only connection in a read transaction.
 
-    `alone` means that no other program uses the database. The connection then takes no locks (immutable=1).
+    `alone` is whether no other program uses the database. If so, the connection takes no locks (immutable=1).
     """
     way = "immutable=1" if alone else "readonly_shm=1"
     address = f"{uri(original)}?mode=ro&{way}"
@@ -133,7 +133,6 @@ def _unreadable(original: Path) -> Path | None:
 
 
 def _copy_error(name: str, error: sqlite3.Error) -> UsageError | EnvironmentFailure:
-    """Return the exception to raise after SQLite failed to copy the database `name`."""
     code = getattr(error, "sqlite_errorcode", 0)
     if codes.is_busy(code):
         return EnvironmentFailure(

@@ -26,5 +26,5 @@ class UserExperiment(Experiment):
         return {"lock watch": LockWatch}
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        # The fork server imports this module once, for the process that runs the user's checks.
+        # The fork server imports this module once, so that the process of the checks starts fast.
         return ("sqlstress.user_work.checks",)

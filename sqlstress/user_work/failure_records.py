@@ -1,7 +1,7 @@
-"""Failed statements of a group of cases, read from the report, and the results of the user's checks.
+"""Failed statements of a group of runs, read from the report, and the results of the user's checks.
 
 A sighting is an observation in the report, such as a failed statement. A failure is a statement that failed
-with a result code. A group has the runs that share a table.
+with a result code. A group is the set of runs that the report shows in a single table.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ class Failure(NamedTuple):
     longest_ms: float
     """Maximum time until the statement failed, in ms, in all workers."""
     given_up: int
-    """Number of calls in which the statement failed, and that then returned without a commit."""
+    """Number of calls that returned without a commit after the statement had failed."""
     repeated: int
-    """Number of calls in which the statement failed, and that then committed and returned."""
+    """Number of calls that committed and returned after the statement had failed."""
     timeout_ms: int | None
     held_since: str
-    """Statement that began the transaction that held the write lock when this statement failed, or empty.
+    """Statement by which the holder of the write lock began its transaction; empty if unknown.
 
-    It is known only if another connection of the same process held the lock and was idle.
+    The holder is known only if another, idle connection of the same process held the lock at the failure.
     """
     reader: str = ""
     """Open query of the same process for which COMMIT waited; empty if no query was open."""
     scan: str = ""
-    """Text on an earlier run of the statement that scanned a whole table slowly; empty without one."""
+    """Table scan of an earlier, slow run of the statement, such as "SCAN t, 20 ms"; or empty."""
     lock_order: tuple[str, ...] = ()
-    """Files that the transaction locked, in order. The last file is the one that it waited for."""
+    """Files that the transaction locked, in order, and last the file for whose lock it waited."""
     earlier_query: str = ""
-    """Query by which the call read the table before it began the failed write's transaction, or empty.
+    """Query of the call that read the failed write's table before the write's transaction; or empty.
 
     The text contains the query's line of code.
     """
     library: str = ""
     """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
     opposite: str = ""
-    """Line of another failure whose transaction locked two files of `lock_order` in reverse order.
+    """Line of another failure that locked two of the files in `lock_order` the other way round.
 
     Empty if there is no such failure.
     """
@@ -100,7 +100,10 @@ def with_shared_cache(failures: list[Failure]) -> list[Failure]:
 
 
 def with_opposite(failure: Failure, others: Sequence[Failure]) -> Failure:
-    """Return the failure, with `opposite` set if one of `others` locked two files in reverse order."""
+    """Return the failure. If one of `others` locked two of its files in reverse order, set `opposite`.
+
+    Two such transactions can wait for each other, each with one of the files locked.
+    """
     pairs = {*combinations(failure.lock_order, 2)}
     for other in others:
         if pairs & {*combinations(reversed(other.lock_order), 2)}:
@@ -140,7 +143,7 @@ def failure_of(sighting: Sighting) -> Failure:
 
 
 def _merged(failures: Sequence[Failure]) -> Failure:
-    """Return the sum of a statement's failures, with the facts of the worker with the most failures."""
+    # Facts that cannot be summed are those of the worker with the most failures.
     largest = max(failures, key=lambda failure: failure.times)
     longest_ms = max(failure.longest_ms for failure in failures)
     for failure in failures:
@@ -156,10 +159,11 @@ def _merged(failures: Sequence[Failure]) -> Failure:
 
 
 def errors_after(group: Group, kind: str) -> list[str]:
-    """Return the names of errors that follow from a cause of lost locks; empty if it was not observed.
+    """Return the errors of the group, such as "SQLITE_CORRUPT", that a loss of locks may have caused.
 
-    `kind` is MOVED (the file was moved, replaced or deleted while open) or CLOSED (code other than SQLite
-    opened and closed a file of the database, which drops the locks of the process).
+    `kind` is the cause of the loss: MOVED (the file was moved, replaced or deleted while open) or CLOSED
+    (code other than SQLite opened and closed a file of the database, which drops the locks of the process).
+    The result is empty if this cause was not observed.
     """
     if not any(sighting.what == kind for sighting in sightings(group, LOST_LOCKS)):
         return []

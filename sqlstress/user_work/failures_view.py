@@ -1,8 +1,8 @@
 """Report on failed statements of the user's code: a table, and the causes and cures of the most frequent.
 
 A sighting is an observation in the report, such as a failed statement. A failure is a statement that failed
-with a result code. Named rules in `analysis.causes` conclude the cause from the failure's facts. A group has
-the runs that share a table.
+with a result code. Rules in `analysis.causes` find the cause from the failure's facts, and name it, as in
+"stale-snapshot". A group is the set of runs that the report shows in a single table.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from sqlstress.user_work.failure_records import (
 MAX_ROWS = 5
 """Maximum number of table rows; the JSON report has all failed statements."""
 _SAME_CURE = {"stale-snapshot": "read-before-write"}
-"""Name of a cause to the name of the cause with the same cure, whose finding it shares."""
+"""Causes that are reported as part of another cause, because the cure is the same."""
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
-"""Pattern of queries that serve to find the next number."""
+"""Pattern of queries for the largest number or the count, from which programs make a new key."""
 NS_PER_MS = NS_PER_S // 1000
 LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
-"""Names of causes for failed writes of transactions that had read before."""
+"""Causes why SQLite refuses the write lock to a transaction that has already read."""
 
 
 _BEGIN_IMMEDIATE = {
@@ -61,11 +61,11 @@ _BEGIN_IMMEDIATE = {
     "peewee": ' In Peewee: db.atomic("IMMEDIATE").',
     "sqlalchemy": ' In SQLAlchemy: isolation_level=None, and an event "begin" with BEGIN IMMEDIATE.',
 }
-"""Sentences that say how to use BEGIN IMMEDIATE, by library."""
+"""Sentences on the use of BEGIN IMMEDIATE, by library."""
 
 
 def failure_blocks(group: Group, *, with_warmup: bool = False) -> Iterator[Block]:
-    """Yield the table of failed statements; nothing without failures.
+    """Yield the table of failed statements; nothing if no statement failed.
 
     `with_warmup` is whether the counts include failures in the warm-up.
     """
@@ -123,7 +123,7 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     failures = [
         failure
         for failure in failures_of(group)
-        if failure.code != ERROR  # Its message already explains the cause.
+        if failure.code != ERROR  # The message of SQLITE_ERROR already explains the cause.
         and not (_is_handled(failure, raised) and (not is_wrong or failure.at in half_done))
         and name(failure.code) not in consequences
     ]
@@ -138,10 +138,10 @@ def failure_findings(group: Group) -> Iterator[Finding]:
         is_upgrade = bool(failure.at) and failure.at in upgrades and failure.code & 0xFF == BUSY
         if diagnosis.cause or not (is_upgrade or _statement_key(failure) in explained):
             by_cause.setdefault(_finding_key(failure, diagnosis), []).append((failure, diagnosis))
-    largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder(group, by_cause)
+    largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder_sentence(group, by_cause)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
-        slow_reader = _slow_rows(group, "read", first.waited_ms / 1000)
+        slow_reader = _slow_rows_text(group, "read", first.waited_ms / 1000)
         yield Finding(
             sentences.failed_statement,
             statement=shortened(first.sql, 60),
@@ -157,10 +157,11 @@ def failure_findings(group: Group) -> Iterator[Finding]:
 
 
 def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[str]) -> dict[str, Any]:
-    """Return two facts: "given_up", a number of calls, and "repeated", whether calls repeated their work.
+    """Return two facts on what calls did after these failures, for the finding.
 
-    "repeated" is true if each statement in `kinds` failed in a call that committed later, and no call gave up
-    or raised the error. `raised` has the errors that ended calls.
+    "given_up" is the number of calls that returned without a commit. "repeated" is whether calls repeated
+    their work and committed after each failure, so that no work was lost. `raised` has the names of errors
+    that ended calls.
     """
     failures = [failure for failure, _ in kinds]
     given_up = sum(failure.given_up for failure in failures)
@@ -172,18 +173,17 @@ def _calls_after(kinds: Sequence[tuple[Failure, Diagnosis]], raised: Container[s
 def _is_handled(failure: Failure, raised: Container[str]) -> bool:
     """Return whether the failure is a violated constraint, and the user's code always caught the error.
 
-    `raised` has the errors that ended calls.
+    `raised` has the names of errors that ended calls.
     """
     return failure.code & 0xFF == CONSTRAINT and name(failure.code) not in raised
 
 
 def _statement_key(failure: Failure) -> tuple[str, str, int]:
-    """Return the failure's SQL, line and primary result code."""
     return failure.sql, failure.at, failure.code & 0xFF
 
 
 def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, int]:
-    """Return the sort key of a cause: known causes first, and among equals those of more failures.
+    """Return a sort key: known causes before unknown causes, and more failures before fewer.
 
     The cause "lock held for too long" counts as unknown.
     """
@@ -192,11 +192,11 @@ def _cause_sort_key(kinds: Sequence[tuple[Failure, Diagnosis]]) -> tuple[bool, i
     return not is_certain, -sum(failure.times for failure, _ in kinds)
 
 
-def _holder(group: Group, causes: Container[str | int]) -> str:
+def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
     """Return a sentence on the transaction that held the write lock; empty if it is unknown.
 
-    `causes` has the keys of the causes of all failures, see `_finding_key`. If a COMMIT waited for a reader,
-    the sentence refers to this cause.
+    `causes` has the keys of all causes, see `_finding_key`. If one is COMMIT_BEHIND_READER, the holder
+    probably waited in COMMIT for a reader, and the sentence says so.
     """
     for hold in own_hold_findings(group):
         return (
@@ -204,7 +204,7 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
         )
     if COMMIT_BEHIND_READER in causes:
         return "Probably the holder itself waited in COMMIT for a reader: cure that first."
-    if statement := _slow_rows(group, "write", 0):
+    if statement := _slow_rows_text(group, "write", 0):
         return (
             f"The holder is probably {statement}: RETURNING keeps the write lock until all its rows are "
             "fetched. Call fetchall() at once."
@@ -212,11 +212,12 @@ def _holder(group: Group, causes: Container[str | int]) -> str:
     return ""
 
 
-def _slow_rows(group: Group, kind: str, min_s: float) -> str:
-    """Return text on the statement after which the user's code worked for longest before its next one.
+def _slow_rows_text(group: Group, kind: str, min_s: float) -> str:
+    """Return text on the statement whose rows the user's code probably worked on for longest.
 
-    Only times of `min_s` seconds or more count; empty if there is none. `kind` is "read" for queries, "write"
-    for statements with RETURNING.
+    Such a statement may keep its lock until all rows are fetched. The time is that until the next statement
+    of the call. Only times of `min_s` seconds or more count; the text is empty if there is none. `kind` is
+    "read" for queries, "write" for statements with RETURNING.
     """
     slow = [
         (seconds, sighting)
@@ -233,13 +234,13 @@ def _slow_rows(group: Group, kind: str, min_s: float) -> str:
 def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reader: str) -> str | None:
     """Return the cause and cure of a failure as text; None if the cause is unknown.
 
-    `holder` is a sentence on the transaction with the write lock. `slow_reader` is a query of another process
-    for which COMMIT may have waited. Both may be empty.
+    `holder` is a sentence on the transaction with the write lock. `slow_reader` is a query for which COMMIT
+    may have waited. Both may be empty.
     """
     if not diagnosis.cause:
         return None
     if diagnosis.cause.name == DUPLICATE_KEY and failure.earlier_query:
-        return _duplicate_key(failure.earlier_query)
+        return _duplicate_key_text(failure.earlier_query)
     cure = diagnosis.cause.cure
     if diagnosis.cause.name == HELD_LONGER and holder:
         cure = holder
@@ -250,8 +251,11 @@ def _explanation(failure: Failure, diagnosis: Diagnosis, holder: str, slow_reade
     return f"{diagnosis.cause.cause}{_details(failure, diagnosis.cause.name)} {cure}"
 
 
-def _duplicate_key(query: str) -> str:
-    """Return cause and cure of a UNIQUE failure. `query` is the query by which the call chose the key."""
+def _duplicate_key_text(query: str) -> str:
+    """Return cause and cure of a violated UNIQUE index.
+
+    `query` is an earlier query of the call, from whose result the call probably made the key.
+    """
     cure = (
         "Use BEGIN IMMEDIATE before that query, or INSERT ... SELECT max(...) + 1."
         if _NEXT_NUMBER.search(query)
@@ -278,9 +282,9 @@ def _details(failure: Failure, cause: str) -> str:
 
 
 def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
-    """Return the key by which failures share a finding: the cause's name, or the code if unknown.
+    """Return the cause's name, or the result code if the cause is unknown.
 
-    Causes with the same cure have the same key.
+    Failures with equal keys share a finding. Causes with the same cure have the same key.
     """
     if not diagnosis.cause:
         return failure.code
@@ -288,9 +292,9 @@ def _finding_key(failure: Failure, diagnosis: Diagnosis) -> str | int:
 
 
 def refused_upgrades(group: Group) -> set[str]:
-    """Return the lines of code of refused upgrades: writes that failed because their transaction had read.
+    """Return the lines of code of writes that failed because their transaction had read before.
 
-    An upgrade is the step from a read lock to the write lock.
+    Such a write needs an upgrade from a read lock to the write lock, which SQLite refused.
     """
     return {
         failure.at
@@ -307,6 +311,6 @@ def explained_errors(group: Group) -> set[str]:
 
 
 def _consequences(group: Group) -> set[str]:
-    """Return the names of errors caused by unclosed connections, a moved database or lost locks."""
+    """Return the names of errors that follow from unclosed connections, a moved database or lost locks."""
     unclosed = {name(CANTOPEN)} if any(True for _ in sightings(group, UNCLOSED)) else set()
     return unclosed.union(*(errors_after(group, kind) for kind in (MOVED, CLOSED)))

@@ -57,9 +57,10 @@ def load(file: str) -> ModuleType:
 
 
 def imported_modules(before: Collection[str]) -> dict[str, str]:
-    """Return the files of modules imported since, by module name. `before` has the earlier modules.
+    """Return the files of all modules that are not in `before`, by module name.
 
-    The standard library and sqlstress are left out. A submodule is left out if its package is new, too.
+    `before` has the names of modules that were imported earlier. The standard library and sqlstress are left
+    out. A submodule is left out if its package is new, too.
     """
     paths = sysconfig.get_paths()
     standard = tuple(os.path.realpath(paths[name]) + os.sep for name in ("stdlib", "platstdlib"))
@@ -72,13 +73,12 @@ def imported_modules(before: Collection[str]) -> dict[str, str]:
     return {
         name: file
         for name, file in files.items()
-        if not any(package in files for package in _packages(name))
+        if not any(package in files for package in _parent_packages(name))
         if not file.startswith(standard) or {"site-packages", "dist-packages"} & set(Path(file).parts)
     }
 
 
-def _packages(name: str) -> Iterator[str]:
-    """Yield the packages that contain a module, innermost first: "a.b" and "a" for "a.b.c"."""
+def _parent_packages(name: str) -> Iterator[str]:
     while name := name.rpartition(".")[0]:
         yield name
 
@@ -113,7 +113,7 @@ def environment(directions: ConnectionInfo, before: Mapping[str, str]) -> dict[s
 
 
 def limit_time(pulse: Pulse, seconds: float, overdue: UsageError) -> Pulse:
-    """Return a function that calls `pulse`, and raises `overdue` once `seconds` have passed.
+    """Return a pulse that calls `pulse`, and raises `overdue` once `seconds` have passed.
 
     A pulse is a function that is called often during a wait, and ends the wait by an exception.
     """

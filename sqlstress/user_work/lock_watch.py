@@ -41,9 +41,9 @@ class LockWatch:
         self._holders, self._error = Holders(command_line_finder()), ""
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Take samples in the measured time `window`, until `ended` is true.
+        """Take samples in the measured time `window`, until `ended` returns true.
 
-        Return an empty list of time series: the result is in the shared memory.
+        Return no time series: the result is in the shared memory.
         """
         try:
             with closing(LockedFile(self._path)) as database:
@@ -66,7 +66,7 @@ class Holders:
     """Counter of the samples and holds of the write lock, by program."""
 
     def __init__(self, find: Callable[[int], Sequence[str]]) -> None:
-        """`find` returns the command line of a process id; empty if unknown."""
+        """`find` is a function that returns the command line of a process id; empty if unknown."""
         self._find_command = find
         self._samples, self._before_s, self._longest_gap_s = 0, 0.0, 0.0
         self._all_runs = HoldTracker()
@@ -100,7 +100,7 @@ class Holders:
             key, words = (OTHERS,), [OTHERS]
         program = self._programs.setdefault(key, Program(words))
         program.pids.add(pid)
-        # Words that differ between processes of the program are shown without paths and numbers.
+        # If a word differs between processes of the program, replace its paths and numbers by PATH and N.
         both = zip(program.words, words, strict=True)
         program.words = [word if word == new_word else group_key(word) for word, new_word in both]
         return program
@@ -120,14 +120,17 @@ class Holders:
 
 
 class Program:
-    """Processes that held the lock and whose command lines differ only in numbers and paths."""
+    """Program that held the lock: all processes whose command lines differ only in numbers and paths."""
 
     def __init__(self, words: list[str]) -> None:
         self.words, self.pids, self.runs = words, set[int](), HoldTracker()
 
 
 def command_line_finder() -> Callable[[int], Sequence[str]]:
-    """Return a function from a process id to its command line: OURS for our processes, empty if unknown."""
+    """Return a function that gets a process id and returns the command line of the process.
+
+    The function returns OURS for a process of sqlstress, and an empty sequence for an unknown process.
+    """
     # Imported here, because the process that forks the workers imports this module, but needs no psutil.
     import psutil
 

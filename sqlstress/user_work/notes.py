@@ -21,7 +21,7 @@ from sqlstress.targets.place import NOTES_FOLDER, TRIAL_FOLDER
 from sqlstress.user_work.loading import check
 
 MOST = 2_000_000
-"""Maximum number of notes in a trial: a check has all notes in memory."""
+"""Maximum number of notes in a trial: the process of the checks loads all notes into memory."""
 MAX_BYTES = 256 << 20
 """Maximum size of a trial's notes, in bytes."""
 _LENGTH_BYTES = 4
@@ -154,7 +154,7 @@ def note(*values: Any) -> None:
         book.add(values[0] if len(values) == 1 else values)
 
 
-# The value that a check reads first in a trial is stored, so that later rounds compare their value with it.
+# A check such as `conserved` compares its result with that of the first round, stored in a file by `first`.
 
 
 _trial_folders: list[Path] = []
@@ -162,15 +162,15 @@ _trial_folders: list[Path] = []
 
 
 def remember_in(where: Path) -> None:
-    """Set the trial for which `first` stores values. `where` is the folder of the trial's database."""
+    """Set the folder in which `first` stores values. `where` is the folder of the trial's database."""
     _trial_folders[:] = [folder_of(where)]
 
 
 def first(key: str, value: Any) -> Any:
     """Return the `value` that was passed to the first call with this key in the current trial.
 
-    The first call stores the value in a file, so other processes find it, too. Outside of a trial, each call
-    returns its own `value`.
+    So a check can compare a value with that before the load. The first call stores the value in a file, so
+    other processes find it, too. Outside of a trial, each call returns its own `value`.
     """
     for folder in _trial_folders:
         path = folder / f"first-{key}"

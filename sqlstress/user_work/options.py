@@ -166,7 +166,10 @@ CHECKS = select_options(options_of(DataOptions), "check", "check-timeout")
 
 
 def strict_option() -> Any:
-    """Return the option --strict: exit code 3 after possible races. Studies such as `ab` have their own."""
+    """Return the option --strict: exit code 3 after possible races.
+
+    Studies such as `ab` define their own option --strict.
+    """
     return option(
         switch,
         False,

@@ -84,7 +84,10 @@ class OwnFiles:
             raise OtherFileError(str(self.refused))
 
     def _is_new(self, path: Path) -> bool:
-        """Return whether `path` is a temporary file that was missing or empty when first passed here."""
+        """Return whether `path` is a temporary file that the user's code creates.
+
+        The file counts as new if it was missing or empty at its first connection.
+        """
         if path in self._new:
             return True
         is_new = path.is_relative_to(self._temporary) and (not path.exists() or not path.stat().st_size)

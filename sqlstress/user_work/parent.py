@@ -1,7 +1,8 @@
 """Parent process's part of a trial with the user's own work: creates the database, starts the checks.
 
 A separate process runs the user's checks before, during and after the load. During the load, the checks run
-in rounds: a round runs each check once, except for checks that run only at the end.
+in rounds: a round runs each check once, except for checks that run only at the end. After the load, a
+rehearsal calls the user's transactions again and searches for possible races.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class FailedBeforeLoad(SqlstressError):
 
 
 class UserWork(ProvenWork):
-    """Base class: preparation and verification of a trial, in the parent process."""
+    """Base class of the parent process's part of sql, app and exec: prepares and verifies a trial."""
 
     place: SqlPlace
 
@@ -67,7 +68,6 @@ class UserWork(ProvenWork):
 
     @property
     def _watches_lock(self) -> bool:
-        """Whether a process samples which process holds the write lock (--where)."""
         return getattr(self.case.spec, "where", False) and self.place.stores
 
     @property
@@ -80,14 +80,17 @@ class UserWork(ProvenWork):
 
     @property
     def files_before(self) -> Path:
-        """Existing folder whose files are in their state from before the load when `create` reads them.
+        """Existing folder with the trial's files, as they are before the load.
 
-        A rehearsal may run on a copy of these files later.
+        `create` reads these files, so that a rehearsal can later run on a copy of them.
         """
         return self.place.where
 
     def rehearsal_opening(self) -> Opener | None:
-        """Return the function that connects for the rehearsal; None for experiments without a rehearsal."""
+        """Return the function that opens the database for a rehearsal, see `Opener`.
+
+        Return None for experiments without a rehearsal.
+        """
         return None
 
     def own_sql(self) -> Iterable[str]:
@@ -170,7 +173,7 @@ class UserWork(ProvenWork):
         return Check(AFTER, status, len(self.data.checks), len(broken), tuple(_lines(broken)))
 
     def as_rehearsed(self) -> Case:
-        """Return the case to rehearse. Subclasses may change its options."""
+        """Return the case that the rehearsal runs. Subclasses may change its options for this purpose."""
         return self.case
 
     @property
@@ -182,7 +185,7 @@ class UserWork(ProvenWork):
         return "rehearsing" if self._rehearsal_is_due else ""
 
     def _suspicions(self, trial: Trial, pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the case's possible races. The first trial rehearses; later trials return its result."""
+        """Return the races that the rehearsal in the first trial found. Later trials return these, too."""
         if not self._is_rehearsed:
             return ()
         key = self._rehearsal_key
@@ -202,12 +205,12 @@ class UserWork(ProvenWork):
         if self._checking:
             trial = replace(trial, error=trial.error or self._checking.failure or None)
         if self._watches_lock:
-            trial = replace(trial, write_lock=_write_lock(SharedSlot(self.shared[0]).read()))
+            trial = replace(trial, write_lock=_write_lock_of(SharedSlot(self.shared[0]).read()))
         return trial
 
 
-def _write_lock(seen: dict[str, Any] | None) -> WriteLock | None:
-    """Return the lock watch's result. `seen` has its fields; None if the watch did not finish."""
+def _write_lock_of(seen: dict[str, Any] | None) -> WriteLock | None:
+    """Return the lock watch's result from its fields, `seen`; None if the watch did not finish."""
     if not seen:
         return None
     holders = tuple(Holder(program, count, Holds(*held)) for program, count, held in seen["holders"])
@@ -253,7 +256,7 @@ class CheckRunner:
         """Reason why a round of checks ended with an unexpected error or a time-out; empty if none did."""
 
     def load(self) -> None:
-        """Start to import the user's checks, in parallel to other preparations. Do not wait for the end."""
+        """Start to import the user's checks in their process. Return before the import has finished."""
         self._process.begin(checks.load, self._case, self._where)
 
     def before(self, pulse: Pulse) -> list[CheckFailure]:

@@ -1,8 +1,9 @@
 """Rehearsal: a few more calls of each of the user's transactions, with traced SQL, to find races.
 
-The calls run after the load, on a copy of the data, so that they affect no figure, check or kept file. If
-they show no possible loss of data, they are repeated on a copy from before the load. There a transaction may
-take another path, for example because a queue still has items, or a key does not exist yet.
+The calls run after the load and on a copy of the data, so they change neither the results of the load nor
+files that the user keeps. If they show no possible loss of data, they are repeated on a copy from before the
+load. There a transaction may take another path, for example because a queue still has items, or a key does
+not exist yet.
 """
 
 from __future__ import annotations
@@ -49,16 +50,22 @@ if TYPE_CHECKING:
 FOLDER = "rehearsal-"
 MAX_ROUNDS = 30
 CALLS_S = 1.0
-"""Time since the first call, in seconds. After it, MIN_ROUNDS calls of a quick transaction are enough."""
+"""Time in seconds after which MIN_ROUNDS calls of a quick transaction are enough.
+
+The time begins with the first call. Until then, each transaction is called up to MAX_ROUNDS times.
+"""
 MIN_ROUNDS = 10
 """Minimum number of calls of each quick transaction.
 
 The first calls may find an empty table. Later calls find the rows that the first calls added.
 """
 ALL_S = 5.0
-"""Time limit for all calls of a rehearsal, in seconds. The first start of the process does not count."""
+"""Time limit for all calls of a rehearsal, in seconds, without the first start of the process."""
 AFTER_S = 3.0
-"""Time limit for calls on the data from after the load, in seconds, if data from before may follow."""
+"""Time limit in seconds for calls on the data from after the load, if data from before were kept.
+
+The remaining time is for calls on the data from before the load.
+"""
 START_S = 10.0
 """Time limit for the first start of the process (copy files, import, connect), in seconds."""
 CALL_S = 2.0
@@ -75,7 +82,10 @@ _NO_TIME = f"the {ALL_S:g} s for all calls were over"
 
 Calls = Mapping[str, Callable[[], object]]
 Opener = Callable[["Case", Any, Tracer], Calls]
-"""Function of (case, place, tracer) that connects, and returns a function for each transaction by name."""
+"""Function of (case, place, tracer) that opens the database in the rehearsal's process.
+
+The result is a mapping from the name of each transaction to a function that calls the transaction once.
+"""
 
 
 Files = dict[str, bytes]
@@ -83,7 +93,7 @@ Files = dict[str, bytes]
 
 
 def content(where: Path) -> Files:
-    """Return a folder's files, to rehearse on later; empty if above MAX_BYTES_BEFORE or unreadable."""
+    """Return a folder's files for a later rehearsal; empty if above MAX_BYTES_BEFORE or unreadable."""
     with suppress(OSError):
         paths = [path for path in where.rglob("*") if path.is_file()]
         if sum(path.stat().st_size for path in paths) <= MAX_BYTES_BEFORE:
@@ -126,7 +136,6 @@ def rehearse(
 
 
 def _write_folder(files: Files, folder: Path) -> Path | None:
-    """Write files into a folder. Return the folder, or None if a file cannot be written."""
     try:
         for name, text in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -229,8 +238,8 @@ class Rehearsal:
     def _next(self, took_s: float) -> str | None:
         """Return the next transaction to call, quick ones first; None if all were called often enough.
 
-        `took_s` is the time since the first call in this process. After CALLS_S, fewer calls of the quick
-        ones are enough.
+        `took_s` is the time since the first call in this process. After CALLS_S, MIN_ROUNDS calls are enough
+        for quick transactions.
         """
         names = [name for name in self.calls if name not in self._stopped]
         quick = [name for name in names if not self._is_slow(name)]
@@ -249,7 +258,7 @@ class Rehearsal:
         return self.durations_s.get(name, 0.0) > SLOW_S
 
     def unexamined(self, others: Collection[str] = ()) -> Iterator[Sighting]:
-        """Yield an observation, with the reason, for each transaction not traced, except for `others`."""
+        """Yield the reason for each transaction that was never traced and is not in `others`."""
         if not self.calls:
             yield Sighting(NOT_REHEARSED, self._problem, 1)
         for name, calls in self.calls.items():
@@ -278,9 +287,10 @@ def start(
 ) -> tuple[list[str], OwnRows, tuple[TracedStatement, ...]]:
     """Copy the files in `where` and connect.
 
-    Return the names of the transactions, the rows of this process, and the statements of @connect.
+    Return the names of the transactions, the rows that only this process writes, and the statements that ran
+    while the process connected.
     """
-    # If the same command measures a database server, the server's files may be in this folder, too.
+    # If sqlstress has also started a database server, the folder may contain the server's files. Skip them.
     server = () if where.name == TRIAL_FOLDER else (SERVER_FOLDER,)
     files = (path for path in where.rglob("*") if path.relative_to(where).parts[0] not in server)
     if sum(path.stat().st_size for path in files if path.is_file()) > MAX_BYTES:
@@ -294,9 +304,9 @@ def start(
 
 
 def call_once(name: str) -> tuple[tuple[TracedStatement, ...], bool]:
-    """Call a transaction. Return its traced statements, and whether a connection's trace has ended early.
+    """Call a transaction. Return its traced statements, and whether any trace has ended early.
 
-    A trace ends early if several threads use the connection.
+    The trace of a connection ends early if several threads use the connection.
     """
     ((calls, tracer),) = _started
     return traced(calls[name], tracer), tracer.is_shared
@@ -309,7 +319,7 @@ def traced(call: Callable[[], object], tracer: Tracer) -> tuple[TracedStatement,
     with suppress(Exception, SystemExit):
         call()
     if os.getpid() != process:
-        os._exit(0)  # This process is a fork by the user's code, and has returned from the call, too.
+        os._exit(0)  # The user's code forked this process in `call`, and both processes have returned.
     return (*tracer.call, *tracer.forks.drain())
 
 
@@ -343,11 +353,10 @@ def sightings(
                 previous = first.setdefault((name, *key), suspicion)
                 first[name, *key] = previous._replace(locks=previous.locks & suspicion.locks)
                 counts[name, *key] += 1
-    # A call may claim a row: for example, an UPDATE marks the row as taken. The row is a lock only if each
-    # call claims the same row. If a single call shows the race, the row may be a work item that no other call
-    # claims. So the locks of a single call do not count.
-    # Reports show the first race of each kind. Races whose write is in the `else` branch of the user's code
-    # come last.
+    # A lock may be a row that a call claims, for example by an UPDATE that marks the row as taken. Such a row
+    # is only a lock if each call claims the same row. If a single call shows the race, the row may be a work
+    # item that no other call claims, so the locks of a single call do not count.
+    # Reports show the first race of each kind. Races with a write in the `else` branch of a script come last.
     return tuple(
         Sighting(
             SUSPICION,

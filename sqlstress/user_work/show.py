@@ -1,8 +1,9 @@
 """Report of experiments that run the user's own work: tables and findings.
 
-The main table has a row per number of processes. A second table shows latencies by kind of operation: a
-transaction or, in SQL scripts, also a single statement. A group has the runs that share a table; each run has
-the results of one case.
+A run has the results of one case. A run is correct if its verdict is "ok": no check found an error. A group
+is the set of runs that the report shows in a single table. Its main table has a row per number of processes.
+A second table shows latencies by kind of operation: a transaction or, in SQL scripts, also a single
+statement.
 """
 
 from __future__ import annotations
@@ -63,19 +64,17 @@ _LONGEST_KIND = 34
 
 
 def _is_checked(run: Run) -> bool:
-    """Return whether any of the user's checks ran after a load of the run."""
     proofs = (check for check in run.verdict.checks if check.status != "skipped")
     return any(check.name == AFTER for check in proofs)
 
 
 def _has_checks(group: Group) -> bool:
-    """Return whether the user's checks ran in any correct run; True if no run was correct."""
+    """Return whether the user's checks ran in any correct run; True if there is no correct run."""
     right = [run for run in group.runs if run.verdict.status == "ok"]
     return not right or any(map(_is_checked, right))
 
 
 def _checked_cell(row: case_table.Row) -> str | None:
-    """Return the verdict of a run as a cell; NO_CHECK if the run is correct but has no check of the user."""
     run = row.run
     return verified_cell(run) if _is_checked(run) or run.verdict.status != "ok" else NO_CHECK
 
@@ -108,25 +107,23 @@ def proved(group: Group) -> str:
 
 
 def _operations_of(run: Run) -> list[str]:
-    """Return the kinds of a run's operations: scripts or transactions, but no statement of a script."""
+    """Return the names of the transactions or SQL scripts that ran, without statements of scripts."""
     return list(
         dict.fromkeys(kind for trial in run.valid for worker in trial.workers for kind in worker.operations)
     )
 
 
 def _time(row: case_table.Row) -> str | None:
-    """Return the duration of a fixed number of operations (--ops) as a cell; None without --ops."""
     return seconds_cell(row.trial.seconds) if row.trial and row.run.case.ops is not None else None
 
 
 def _single_latency(row: case_table.Row) -> Latency | None:
-    """Return the latency of a run's operations; None if there are several kinds of operations."""
     kinds = _operations_of(row.run)
     return case_table.kind_latency(kinds[0])(row) if len(kinds) == 1 else None
 
 
-def _answers(name: str) -> case_table.Cell:
-    """Return the function that makes a cell with the number of errors (answers of SQLite) per second.
+def _errors_per_s(name: str) -> case_table.Cell:
+    """Return the function that makes a cell with the number of errors per second.
 
     `name` is the field of a trial that counts these errors, such as "busy".
     """
@@ -153,11 +150,11 @@ def _columns(group: Group, failed: Column[case_table.Row]) -> tuple[Column[case_
         case_table.TOTAL.explained(["TPS: transactions per second", *case_table.spread_legend(group)]),
         case_table.percentile_column("p50", _single_latency, meaning=took),
         case_table.percentile_column("p99", _single_latency, meaning=took),
-        Column("BUSY/s", ("BUSY", "per s"), cell=_answers("busy"), meaning=f"BUSY: {busy}", leaves=95),
+        Column("BUSY/s", ("BUSY", "per s"), cell=_errors_per_s("busy"), meaning=f"BUSY: {busy}", leaves=95),
         Column(
             "BUSY_SNAPSHOT/s",
             ("BUSY_SNAPSHOT", "per s"),
-            cell=_answers("busy_snapshot"),
+            cell=_errors_per_s("busy_snapshot"),
             meaning=f"BUSY_SNAPSHOT: {snapshot}",
         ),
         failed,
@@ -180,14 +177,14 @@ class KindRow(case_table.Row):
     latency: Latency | None
     """Latency of this kind; None if no operation of the kind ran.
 
-    At a fixed rate, the latency of an operation begins at its due time. Otherwise, and for a statement of a
-    script, the latency begins at the start of the operation or statement.
+    With a fixed rate (--rate), an operation's latency begins at its scheduled start (due time). Otherwise,
+    and for a statement of a script, the latency begins at the actual start.
     """
 
 
 def _latencies(group: Group) -> Iterator[Block]:
     rows = [
-        KindRow(run, trial, kind, _from_due(run, kind) or run.latency(kind))
+        KindRow(run, trial, kind, _latency_from_due_times(run, kind) or run.latency(kind))
         for run, trial in group.measured()
         if len(kinds := dict.fromkeys(kind for trial in run.valid for kind in trial.latency)) > 1
         for kind in kinds
@@ -200,14 +197,12 @@ def _latencies(group: Group) -> Iterator[Block]:
             yield Note(f"Each from its due time; service: from its start{parts}.")
 
 
-def _from_due(run: Run, kind: str) -> Latency | None:
-    """Return the latency of a kind, measured from the due times; None if the run has no fixed rate."""
+def _latency_from_due_times(run: Run, kind: str) -> Latency | None:
     latencies = [trial.arrived.latency.get(kind) for trial in run.valid if trial.arrived]
     return merged([latency for latency in latencies if latency and latency.count])
 
 
 def _per_s(row: KindRow) -> str | None:
-    """Return the operations of a kind per second as a cell: the median of the valid trials, if any."""
     rates = [
         (latency.count if (latency := trial.latency.get(row.kind)) else 0) / trial.seconds
         for trial in row.run.valid
@@ -217,7 +212,6 @@ def _per_s(row: KindRow) -> str | None:
 
 
 def _failed_of(row: KindRow) -> str | None:
-    """Return the percentage of failed operations of a kind as a cell; None if none failed."""
     share = shares_by_kind([row.run]).get(row.kind)
     return percent_cell(share) if share else None
 
@@ -264,7 +258,7 @@ def isolation_findings(group: Group) -> Iterator[Finding]:
 def _is_weakest(run: Run) -> bool:
     """Return whether a run used the weakest isolation level (read committed) of a server.
 
-    The level is the one that the workers read back. If they read none, it is the requested level.
+    If the workers read the effective level from the server, this level counts, else the requested level.
     """
     if not run.case.server:
         return False
@@ -273,12 +267,11 @@ def _is_weakest(run: Run) -> bool:
 
 
 def _fails(run: Run) -> bool:
-    """Return whether any of the user's checks of a run failed."""
     return any(check.name.startswith("checks ") and check.status == "failed" for check in run.verdict.checks)
 
 
 def waiting(group: Group) -> Iterator[Finding]:
-    """Yield findings on refused transactions, processes that did too little work, and long waits."""
+    """Yield findings on refused transactions, processes that got too little work done, and long waits."""
     if group.case.server:
         yield from isolation_findings(group)
     refused, where = tally(group, lambda trial: trial.busy_snapshot)
@@ -363,9 +356,9 @@ READS_FIRST_REMEDY = "A transaction reads before it writes, so SQLite does not w
 
 
 def count_by_kind(group: Group, topic: str, kind: Callable[[Sighting], K]) -> dict[K, int]:
-    """Return the number of observations with the topic `topic` by kind, the most frequent kind first.
+    """Return the number of observations with this topic by kind, the most frequent kind first.
 
-    `kind` is a function that returns the kind of an observation.
+    The function `kind` returns the kind of an observation.
     """
     counts: dict[K, int] = {}
     for sighting in sightings(group, topic):

@@ -38,7 +38,6 @@ class KindCounter(Generic[K]):
         self.examples.setdefault(kind, example)
 
     def __iter__(self) -> Iterator[tuple[K, int, str]]:
-        """Yield each kind, its count and its first example."""
         return ((kind, count, self.examples[kind]) for kind, count in self.counts.items())
 
 
@@ -73,8 +72,8 @@ class FailureTimes:
     def recorded(self) -> list[tuple[str, str, dict[int, int], int]]:
         """Return a tuple for each kind of operation and error.
 
-        It has the kind, the error, the counts of durations by histogram bucket, and the longest duration in
-        ns. After MAX_KINDS tuples, other errors are counted together, with "" as the error.
+        The items are the kind, the error, the counts of durations by histogram bucket, and the longest
+        duration in ns. After MAX_KINDS tuples, other errors are counted together, with "" as the error.
         """
         return [(*key, recorder.buckets(), recorder.largest()) for key, recorder in self._recorders.items()]
 
@@ -91,7 +90,7 @@ class UserSource:
     largest_chunk = 256
 
     def __init__(self, case: Case, worker: int, salt: int, weights: Mapping[str, int]) -> None:
-        """`weights` has the weight of each kind of operation. `salt` makes the trials' operations differ."""
+        """`weights` has the weight of each kind of operation. `salt` varies random draws between trials."""
         self.case, self.worker, self.kinds = case, worker, tuple(weights)
         self.row_weights: Sequence[int] = (0,) * len(weights)
         self.random = Random(f"{case.seed}:{salt}:{worker}")
@@ -144,7 +143,7 @@ class UserSource:
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         """Record the durations of failed operations in a finished batch.
 
-        `done` and `results` are not used: sqlstress does not know which data the user's code wrote.
+        `done` and `results` are not used: sqlstress cannot check results of the user's code.
         """
         self.failures.fold(stamps)
 

@@ -142,7 +142,10 @@ def split_statements(
 
 
 def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Token], str, int]]:
-    """Yield each statement's tokens, the comment before it, and the end of its semicolon (0 without)."""
+    """Yield each statement's tokens, the comment before it, and the offset after its semicolon.
+
+    The offset is 0 if the last statement has no semicolon.
+    """
     parts: list[Token] = []
     comment = ""
     for token in tokens:
@@ -159,7 +162,6 @@ def _split(tokens: Iterator[Token], dialect: Dialect) -> Iterator[tuple[list[Tok
 
 
 def _in_body(parts: list[Token], dialect: Dialect) -> bool:
-    """Return whether a semicolon after these tokens is inside the body of a trigger or function."""
     if not dialect.body.match(" ".join(_words(parts))):
         return False
     return len(parts) < 2 or not (parts[-1].text.lower() == "end" and parts[-2].kind == "end")
@@ -185,7 +187,7 @@ _ONE_SCHEMA = "all is made in one schema of ours, which is dropped"
 
 
 def _problems(statement: Statement) -> Iterator[str]:
-    """Yield the reasons why sqlstress does not send a statement to a PostgreSQL server."""
+    """Yield the reasons why sqlstress refuses to run a statement on a PostgreSQL server."""
     verb, second = statement.verb, statement.words[1] if len(statement.words) > 1 else ""
     if verb == "begin" and second in _SQLITE_MODES:
         yield f"BEGIN {second.upper()} is SQLite's: write BEGIN, and SELECT ... FOR UPDATE before an UPDATE"
@@ -207,7 +209,7 @@ def _problems(statement: Statement) -> Iterator[str]:
 
 
 def _names_schema(statement: Statement) -> bool:
-    """Return whether a statement changes an object and names its schema, as in "audit.log"."""
+    """Return whether a statement changes an object and names its schema, as "audit" in "audit.log"."""
     tokens = (token.text for token in POSTGRES.tokens(statement.text) if token.kind != "space")
     head = takewhile(lambda text: text != "(" and text.lower() not in ("as", "is"), tokens)
     if statement.verb in _DEFINES:
