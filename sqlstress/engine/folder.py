@@ -86,7 +86,7 @@ class RunFolder:
 
 
 def remove_abandoned(parent: Path) -> list[Path]:
-    """Remove the folders that killed processes left in `parent`; return those that are gone.
+    """Remove the folders that killed processes left in `parent`; return the removed folders.
 
     Return [] if `parent` is unreadable.
     """
@@ -113,9 +113,10 @@ def _is_abandoned(path: Path) -> bool:
 
 
 def remove_our_files(path: Path) -> bool:
-    """Delete our files in the run folder `path`, then the folder; return whether it is gone.
+    """Delete our files in the run folder `path`, then the folder; return whether the folder is removed.
 
-    Other files stay. If one of our files cannot be deleted, the marker stays: a later run will try again.
+    Other files stay. If one of our files cannot be deleted, the marker file stays, so that a later run finds
+    the folder and tries again.
     """
     for file in _our_files(path):
         with suppress(OSError):
@@ -138,7 +139,7 @@ def remove_our_files(path: Path) -> bool:
 
 
 def make_trial_folder(path: Path) -> Path:
-    """Create and return an empty folder in `path` for the user's programs; remove the last trial's."""
+    """Create and return an empty folder for one trial of the user's programs; remove the last such folder."""
     folder = path / TRIAL_FOLDER
     if _is_folder(folder):
         shutil.rmtree(folder)
@@ -147,7 +148,7 @@ def make_trial_folder(path: Path) -> Path:
 
 
 def add_subfolder(path: Path) -> Path:
-    """Create and return a folder for later trials, because files in `path` could not be removed."""
+    """Create and return a folder for later trials. Call it if files in `path` could not be removed."""
     outer = path.parent if _ADDED_FOLDER.fullmatch(path.name) else path
     folder = outer / f"further-{len(_added_folders(outer)) + 1}"
     folder.mkdir()
@@ -159,7 +160,6 @@ def _added_folders(path: Path) -> list[Path]:
 
 
 def _our_files(path: Path) -> list[Path]:
-    """Return our files in `path` and its added subfolders, without the marker."""
     try:
         entries = [entry for folder in (path, *_added_folders(path)) for entry in folder.iterdir()]
         return [entry for entry in entries if _OUR_FILES.fullmatch(entry.name) and not _is_folder(entry)]
@@ -172,7 +172,10 @@ def _is_folder(entry: Path) -> bool:
 
 
 def _lock_marker(stream: IO[str]) -> None:
-    """Lock the new marker; retry for 0.5 s while another sqlstress tests its lock. Raises OSError."""
+    """Lock the new marker file. Raises OSError.
+
+    Retry for 0.5 s: another sqlstress may hold the lock for a moment, to see whether the folder is in use.
+    """
     for _ in range(_LOCK_TRIES - 1):
         with suppress(OSError):
             lock(stream)

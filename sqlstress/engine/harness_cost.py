@@ -26,10 +26,10 @@ ATTEMPTS = 5
 
 
 def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
-    """Return the time of one operation with a driver that stores nothing: sqlstress's share, in ns.
+    """Return the overhead of sqlstress per operation, in ns, measured with a driver that stores nothing.
 
-    None if an A/B test omits this measurement, if the experiment does not count operations in a window, or if
-    no operation ended. `carry` is the dict in which an experiment keeps objects for later trials.
+    None if an A/B test omits this measurement, if the experiment does not count operations in a time window,
+    or if no operation ended. `carry` is the dict in which an experiment keeps objects for later trials.
     """
     experiment = experiment_of(case)
     if not experiment.windowed or is_omitted(COSTS):
@@ -44,7 +44,6 @@ def harness_ns(case: Case, carry: dict[Any, Any], pulse: Pulse) -> float | None:
 
 
 def _cost_ns(source: Source | SelfDriven) -> float | None:
-    """Return the time per operation in a short window, in ns; None if no operation ended in it."""
     now = time.perf_counter_ns()
     window = Window(now, now + WARM_NS, now + WARM_NS + LENGTH_NS)
     totals = work_through(source, window, None, array("q", [0]), array("q", [0]))
@@ -55,11 +54,11 @@ def _cost_ns(source: Source | SelfDriven) -> float | None:
 ROUNDS = 9
 ROUND_NS = 3 * NS_PER_MS
 MOST = 5000
-"""Maximum number of calls per round."""
+"""Maximum number of calls of the driver in a round, whose average time is one measured value."""
 
 
 def bare_call_ns(place: Place, pulse: Pulse) -> float:
-    """Return the time of the driver's cheapest call, in ns: the median of ROUNDS rounds.
+    """Return the time of the driver's cheapest call, in ns: the median over ROUNDS rounds of calls.
 
     Raises EnvironmentFailure if the data cannot be opened.
     """

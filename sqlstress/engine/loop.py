@@ -30,14 +30,17 @@ class Window(NamedTuple):
     """Time in which completed operations count, in ns of `perf_counter_ns`, for all processes."""
 
     starts_ns: int
-    """Start of all workers; before `opens_ns` if there is a warm-up."""
+    """Time at which all workers begin; before `opens_ns` if there is a warm-up."""
     opens_ns: int
     closes_ns: int
     """End of the window; FOREVER_NS if the number of operations is fixed."""
 
     @property
     def bin_ns(self) -> int:
-        """Period for which `Totals.bins` counts operations, in ns: 0.1 s, or 1/MAX_BINS of a long window."""
+        """Length of a bin, the period for which `Totals.bins` has a count, in ns.
+
+        0.1 s, or 1/MAX_BINS of a window longer than 60 s.
+        """
         if self.closes_ns == FOREVER_NS:
             return BIN_NS
         return max(BIN_NS, -(-(self.closes_ns - self.opens_ns) // MAX_BINS))
@@ -53,11 +56,11 @@ class Totals(SimpleNamespace):
     operations: dict[str, int]
     rows: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind of operation: index of the bucket → count."""
+    """Latency histogram by kind of operation, such as "get". A histogram maps a bucket's index to a count."""
     largest_ns: dict[str, int]
     longest_wait_ns: int
     bins: list[int]
-    """Number of successful operations that ended in each period of `Window.bin_ns`."""
+    """Number of successful operations that ended in each bin, a period of `Window.bin_ns`."""
     busy: int
     busy_snapshot: int
     failed: int
@@ -81,10 +84,10 @@ class Totals(SimpleNamespace):
 
 
 class LoopTally:
-    """Counter of a worker's operations that end in the window, chunk by chunk."""
+    """Counter of a worker's operations that end in the window. `timed_loop` adds each chunk to it."""
 
     def __init__(self, window: Window, kinds: Sequence[str], row_weights: Sequence[int]) -> None:
-        """`row_weights` has the number of rows that one operation reads or writes, per kind."""
+        """`row_weights` has, for each of `kinds`, the number of rows that an operation reads or writes."""
         self.window = window
         self.totals = Totals()
         self._kinds = kinds
@@ -96,8 +99,8 @@ class LoopTally:
     def add(self, kinds: bytearray, stamps: Stamps, sizes: Sequence[int] | None = None) -> None:
         """Count the operations of a chunk that ended inside the window.
 
-        `kinds` may be longer than `stamps`. `sizes` has each operation's number of rows; None if the kind
-        determines it.
+        `kinds` may be longer than `stamps`: operations without stamps did not run. `sizes` has each
+        operation's number of rows; None if `row_weights` has it.
         """
         window, totals = self.window, self.totals
         begins, ends = stamps
@@ -171,10 +174,10 @@ LONG_NS = 32_000_000
 
 Clock = Callable[[], int]
 Run = Callable[[Source, Chunk, int, int, Clock], tuple[list[Any], Stamps]]
-"""Function that runs a chunk until the window closes, or until no further operation is due soon.
+"""Function that runs a chunk, or its beginning if the window closes or an open loop has to wait.
 
-Arguments: source, chunk, current time, close of the window (in ns), clock. Returns results and stamps of
-completed operations.
+Arguments: source, chunk, current time and end of the window (both in ns), clock. Returns results and stamps
+of the completed operations.
 """
 
 
@@ -199,9 +202,10 @@ def timed_loop(
     run: Run,
     clock: Clock = time.perf_counter_ns,
 ) -> Totals:
-    """Run operations until the window closes, `limit` are done, the source is empty, or stop[0] is set.
+    """Run operations until the window closes; return the totals.
 
-    Return the totals. After each chunk, which `run` runs, `progress[0]` grows by the successful operations.
+    Stop earlier if `limit` operations are done, the source has no more, or `stop[0]` is set. `run` runs each
+    chunk. Afterwards the chunk's number of successful operations is added to `progress[0]`.
     """
     tally = LoopTally(window, source.kinds, source.row_weights)
     size, left = FIRST_CHUNK, limit
@@ -243,13 +247,13 @@ def run_acknowledged(
 ) -> tuple[list[Any], Stamps]:
     """Run a chunk's operations until the window closes; store each end in shared memory at once.
 
-    To store the end is to acknowledge the operation: it counts even if the worker is killed later. The arrays
-    of begins and ends may overlap by one word, so that one write sets an end and the next begin.
+    A stored end acknowledges the operation: it counts even if the worker is killed later. The arrays of
+    begins and ends may overlap, shifted by one word, so that one write sets an end and the next begin.
     """
     results: list[Any] = []
     keep, (begins, ends) = results.append, source.stamps
     begins[0] = begin
-    # strict=False: `calls` may be an endless repeat(), and count() is endless.
+    # strict=False, because count() is endless, and `calls` may be an endless repeat().
     for index, call, params in zip(count(), chunk.calls, chunk.params, strict=False):
         try:
             keep(call(params))
@@ -293,9 +297,10 @@ def back_to_back_stamps(begin: int, ends: list[int]) -> Stamps:
 
 
 def next_chunk_size(size: int, done: int, took_ns: int, largest: int) -> int:
-    """Return the next chunk's size: doubled or halved if the last took less than SHORT_NS or over LONG_NS.
+    """Return the next chunk's size, so that a chunk takes between SHORT_NS and LONG_NS.
 
-    The size stays if the last chunk was cut short.
+    `size` is doubled if the last chunk was faster, and halved if it was slower. It stays if only a part of
+    the last chunk ran (`done` operations).
     """
     if done < size:
         return size

@@ -11,11 +11,11 @@ import os
 VARIABLE = "SQLSTRESS_OMIT"
 """Name of the environment variable that lists the omitted measurements, separated by spaces."""
 COSTS = "costs"
-"""Cost of a sync and overhead of sqlstress. A few syncs are still timed, for the report."""
+"""Name of the measurements of a sync's cost and of sqlstress's overhead. A few syncs are still timed."""
 REHEARSAL = "rehearsal"
-"""Rehearsal: a run of the user's work on a copy of the data."""
+"""Name of the rehearsal, a run of the user's work on a copy of the data before the trials."""
 RERUNS = "reruns"
-"""Repeats of trials that other programs disturbed."""
+"""Name of the repeats of trials that other programs disturbed."""
 
 
 def is_omitted(name: str) -> bool:

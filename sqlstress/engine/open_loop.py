@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from random import Random
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlstress.engine.loop import Totals, Window
 from sqlstress.engine.protocols import FAILED, Chunk, Source, Stamps
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 IDLE_NS = 50_000_000
 """Maximum time between two checks of the window's end and the stop flag, in ns."""
 LEAST_NS, MOST_NS = 50_000, 2_000_000
-"""Minimum and maximum margin of DueSleeper, in ns: how long before a due time it wakes up."""
+"""Minimum and maximum margin of DueSleeper, in ns. The margin is the time from waking up to the due time."""
 
 
 def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[int]:
     """Yield the due times of one worker's operations, in ns: endless, ascending.
 
-    `worker` counts from 1. Even spacing: the due times of all workers together are equidistant. Poisson
-    spacing: each worker has its own Poisson process.
+    `worker` counts from 1. With even spacing, the due times of all workers together are equidistant. With
+    Poisson spacing, each worker has its own Poisson process; `salt` makes it different in each trial.
     """
     assert case.arrivals
     interval_ns = NS_PER_S * case.concurrency / case.arrivals.rate
@@ -49,7 +49,8 @@ def due_times(case: Case, worker: int, salt: int, starts_ns: int) -> Iterator[in
 class DueSleeper:
     """Sleeper that wakes up shortly before a given time, and polls the clock until this time.
 
-    The margin (how early it wakes) follows the system's delays: a short margin saves processor time.
+    The margin, the time that it polls, follows the delays with which the system wakes the process: a short
+    margin saves processor time, but wakes too late on a busy machine.
     """
 
     def __init__(self, window: Window, pause: Callable[[float], None] = time.sleep) -> None:
@@ -80,7 +81,10 @@ class OpenTotals(SimpleNamespace):
     skipped: int
     queued: int
     buckets: dict[str, dict[int, int]]
-    """Latency histogram by kind, from the due time; "queued": operations not done when the window closed."""
+    """Latency histogram by kind of operation; latencies count from the due time.
+
+    The kind "queued" has the operations that were due, but not done when the window closed.
+    """
     largest_ns: dict[str, int]
     late: dict[int, int]
     """Histogram of the delays that sqlstress itself caused, in ns.
@@ -92,7 +96,7 @@ class OpenTotals(SimpleNamespace):
 
 
 class OpenLoop:
-    """Runner of chunks for `timed_loop` that begins no operation before its due time."""
+    """Runner of chunks for `timed_loop`, in an open loop: no operation begins before its due time."""
 
     def __init__(
         self,
@@ -101,7 +105,7 @@ class OpenLoop:
         window: Window,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`dues` yields due times. Operations overdue by more than `limit_ns` are skipped."""
+        """`dues` yields due times. If an operation is overdue by more than `limit_ns`, it is skipped."""
         self._dues, self._limit_ns, self._window = dues, limit_ns, window
         self._due = next(dues)
         self._waiting = DueSleeper(window, pause)
@@ -149,15 +153,13 @@ class OpenLoop:
         return results, Stamps(begins, ends)
 
     def _skip(self, now: int) -> None:
-        """Skip and count operations that are overdue by more than the limit."""
         if self._limit_ns is None:
             return
         while self._due + self._limit_ns < now and self._due < self._window.closes_ns:
             self._count_next("skipped")
             self._due = next(self._dues)
 
-    def _count_next(self, fate: str) -> None:
-        """Count the next due operation as `fate` ("skipped" or "queued"), if it is due in the window."""
+    def _count_next(self, fate: Literal["skipped", "queued"]) -> None:
         if self._due >= self._window.opens_ns:
             self._counts["due"] += 1
             self._counts[fate] += 1
@@ -184,8 +186,8 @@ class OpenLoop:
     def finish(self, totals: Totals, now: int) -> None:
         """Add all counts to `totals`, including operations due but not begun at the window's end.
 
-        `now` is the end of the loop, in ns. Raise `totals.longest_wait_ns` to the longest time since a due
-        time.
+        `now` is the end of the loop, in ns. If an operation's time since it was due is longer than
+        `totals.longest_wait_ns`, it becomes the longest wait.
         """
         until_ns = min(self._window.closes_ns, now)
         while self._due < until_ns:
@@ -207,7 +209,7 @@ class OpenLoop:
 
 
 def open_loop(case: Case, worker: int, salt: int, window: Window) -> OpenLoop:
-    """Return the open loop of a worker of a case with `arrivals`."""
+    """Return the open loop of a worker, for a case with `arrivals` (the options of an open loop)."""
     assert case.arrivals
     limit_s = case.arrivals.latency_limit_s
     limit_ns = None if limit_s is None else int(limit_s * NS_PER_S)

@@ -1,4 +1,4 @@
-"""The worker's part of an experiment with a fixed order of operations."""
+"""The worker's part of experiments whose operations have a fixed order, such as `crash`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 CHUNK = 256
-"""Maximum number of operations in a chunk, which the timed loop runs without a break."""
+"""Maximum number of operations in a chunk (operations that the timed loop runs without a break)."""
 _LENGTH_BITS = 16
 _WORDS = 1 + CHUNK
 
 
 def shared_words(workers: int) -> Any:
-    """Return a shared array of zeros with an area (see OperationLedger) for each of `workers` workers."""
+    """Return a shared array of zeros, in which each of `workers` workers has an area for OperationLedger."""
     return shared_array("q", _WORDS * workers)
 
 
 class OperationLedger:
-    """Reader and writer of one worker's progress in shared memory.
+    """Record of one worker's progress in shared memory, which the parent can read even after a kill.
 
-    The worker's area has a word with the index of the chunk's first operation and the chunk's length, then
-    the end of each operation. Operations run in order, so the ends show which were acknowledged, even after a
-    kill.
+    The first word of the worker's area has two numbers: the index of the current chunk's first operation, and
+    the chunk's length. The other words have the end time of each operation of the chunk, 0 if it has not
+    ended. Operations run in order, so the ends show which operations are acknowledged.
     """
 
     def __init__(self, words: Any, worker: int) -> None:
@@ -44,7 +44,7 @@ class OperationLedger:
         self._position[0] = first << _LENGTH_BITS | operations
 
     def settle(self, done: int) -> None:
-        """Publish that the worker has stopped after the first `done` operations of its chunk."""
+        """Publish that the worker has finished its chunk after the first `done` operations."""
         self._position[0] = ((self._position[0] >> _LENGTH_BITS) + done) << _LENGTH_BITS
 
     def under_way(self) -> bool:

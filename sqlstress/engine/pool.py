@@ -1,6 +1,7 @@
-"""The worker processes of one trial: start, common start of the load, results and end.
+"""The processes of one trial: start, common start of the load, results and end.
 
-The processes start while the parent prepares the data. Each process has its own pipe.
+They are the workers and the companions, additional processes whose operations do not count. They start while
+the parent prepares the data. Each has a pipe to the parent.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from sqlstress.targets import target_of
 from sqlstress.targets.place import Place
 
 Pauses = Callable[[int], Sequence[int] | None]
-"""Function from a worker's number to its schedule of pauses, as `Place.pause` takes it, or None."""
+"""Function from a worker's number to its pauses inside SQLite, for `Place.pause`; None for no pauses."""
 
 HUNG = "hung"
-"""First word of `WorkerExit.reason` if a worker made no progress for too long."""
+"""First word of `WorkerExit.reason` if a worker was killed because it made no progress."""
 
 
 class WorkerFailure(EnvironmentFailure):
@@ -77,10 +78,7 @@ def death_clause(exitcode: int | None) -> str:
 
 
 class Pool:
-    """All processes of one trial: workers, numbered from 1, and companions.
-
-    Companions are additional processes whose operations do not count.
-    """
+    """All processes of one trial: workers, numbered from 1, and companions with the numbers after them."""
 
     def __init__(
         self,
@@ -94,10 +92,10 @@ class Pool:
         pauses: Pauses | None = None,
         crew: IdleWorkers | None = None,
     ) -> None:
-        """`shared` has the experiment's shared arrays, `trace` the shared memory of `--where`, or None.
+        """`salt`, a number, changes the random draws. `shared` has the experiment's shared arrays.
 
-        `salt` changes the random draws. `crew` keeps workers for the next trial; if it is None, all workers
-        end with this trial.
+        `trace` is the shared memory in which the option `--where` records times, or None. `crew` keeps idle
+        workers for the next trial; if it is None, all workers end with this trial.
         """
         self.case, self._starter, self._crew = case, starter, crew or IdleWorkers()
         experiment, sent, self._companions = experiment_of(case), to_namespace(case), companions
@@ -163,7 +161,7 @@ class Pool:
     def wait_ready(self, timeout_s: float, pulse: Pulse) -> list[WorkerExit]:
         """Wait until every process has answered `call`; return the processes that failed.
 
-        Each answer starts the limit of `timeout_s` again, because many processes may share a slow machine.
+        `timeout_s` limits the time without an answer, because many processes may share a slow machine.
         """
         failed = []
         for number, message in self._messages(self._pipes, None, pulse, "did not get ready", timeout_s):
@@ -174,14 +172,14 @@ class Pool:
         return failed
 
     def call(self) -> None:
-        """Ask every process to connect, if needed, and to answer. Raises WorkerFailure."""
+        """Ask every process to answer when it is connected to the data. Raises WorkerFailure."""
         for number, process in enumerate(self._processes, 1):
             with self._could_start(number):
                 process.pid  # noqa: B018
         self._send(READY_CALL)
 
     def go(self, window: Window) -> None:
-        """Send the times of start and measurement to every process."""
+        """Send every process the window: the times of the common start and of the measurement."""
         self._send(window)
 
     def _send(self, message: Any) -> None:
@@ -201,7 +199,7 @@ class Pool:
         return sorted(ended, key=lambda result: result.worker)
 
     def dismiss(self, timeout_s: float, pulse: Pulse) -> tuple[list[Series], str | None]:
-        """Stop the companions; return their recorded values, and a message on a failed companion or None.
+        """Stop the companions; return (their recorded values, message on a failed companion or None).
 
         A companion that does not end within `timeout_s` seconds has failed.
         """
@@ -224,7 +222,6 @@ class Pool:
         return f"worker {number}" if companion <= 0 else f"the {self._companions[companion - 1]}"
 
     def _select_pipes(self, *, workers: bool) -> dict[Pipe, int]:
-        """Return the pipes of the workers, or else of the companions, with the process number of each."""
         most = self.case.concurrency
         return {pipe: number for pipe, number in self._pipes.items() if (number <= most) == workers}
 
@@ -235,10 +232,11 @@ class Pool:
     def _messages(
         self, pipes: Mapping[Pipe, int], until: float | None, pulse: Pulse, fault: str, stall_s: float = 0.0
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (process number, message) once per process; after a failure the message is a WorkerExit.
+        """Yield (process number, message) once per process; for a failed process the message is a WorkerExit.
 
-        A failure is a death, an error or a timeout: the time `until` (of `time.monotonic`), or `stall_s`
-        seconds without progress. `fault` is a clause for a timeout, such as "did not end".
+        A process has failed after its death, an error, or a timeout. The timeout is the time `until` (of
+        `time.monotonic`) or, if that is None, `stall_s` seconds without progress of any process. `fault` is
+        a clause for a timeout, such as "did not end".
         """
         waiting = dict(pipes)
         last_count, progress_s = -1, time.monotonic()
@@ -274,13 +272,12 @@ class Pool:
     def join(self, timeout_s: float, pulse: Pulse) -> bool:
         """Keep workers for the next trial if possible, and wait for the end of all other processes.
 
-        Return whether these have ended within `timeout_s` seconds.
+        Return whether all other processes have ended within `timeout_s` seconds.
         """
         self._hand_over_workers()
         return join_all(self._processes, timeout_s, pulse)
 
     def _hand_over_workers(self) -> None:
-        """Keep the workers for the next trial if all have sent results; else end them: close their pipes."""
         if not self._stay:
             return
         for pipe, number in self._select_pipes(workers=True).items():
@@ -304,9 +301,9 @@ T = TypeVar("T")
 
 
 def to_namespace(case: T) -> T:
-    """Return a copy of the case as a namespace, which a worker can unpickle without the class Case.
+    """Return a copy of the case that a worker can unpickle without importing the class Case.
 
-    The imports for the class would take each worker about 15 ms.
+    The copy is a SimpleNamespace. Importing the class would take each worker about 15 ms.
     """
 
     def convert(value: Any) -> Any:
@@ -351,8 +348,8 @@ def modules(cases: Iterable[Case]) -> list[str]:
 def our_processes(case: Case) -> Family | None:
     """Return all processes that work for a case; None if their processor time cannot be known.
 
-    It cannot be known for the user's server on this machine, which has other clients, too, and for the user's
-    programs on a system that does not count ended processes.
+    This concerns two cases: the user's server on this machine, which may have other clients, and the user's
+    programs on a system that does not add the time of ended processes to their parent's.
     """
     if case.server and isinstance(case.server.address, Dsn) and case.server.address.is_local:
         return None
@@ -362,7 +359,7 @@ def our_processes(case: Case) -> Family | None:
 
 
 def starts_without_disk(case: Case) -> bool:
-    """Return whether a case's processes start without using the disk, unlike servers and user code."""
+    """Return whether our processes do not use the disk before the load. A server or the user's code may."""
     experiment = experiment_of(case)
     is_ours = experiment.opens_database and experiment.applies_settings and experiment.common_start
     return is_ours and not case.server and not stores_nothing(case.driver)
@@ -372,9 +369,10 @@ _WORD = 8
 
 
 class IdleWorkers:
-    """Idle workers, by number, which sleep until a trial takes them, or the `with` block ends.
+    """Idle workers, which sleep between two trials, so that the next trial need not start processes.
 
-    They keep the shared arrays and settings of their last trial, so only a similar trial can take them.
+    They keep the shared arrays and settings of their last trial, so only a similar trial can use them. At the
+    end of the `with` block they end.
     """
 
     def __init__(self) -> None:
@@ -392,8 +390,9 @@ class IdleWorkers:
     def counters(self, words: int, like: Any, shared: tuple[Any, ...]) -> Any:
         """Return a shared array of at least `words` zeros for the counters of the next trial.
 
-        End the idle workers if they have other arrays than `shared`, too short an array of counters, or other
-        settings than `like` (those that a process cannot change).
+        If the next trial cannot use the idle workers, end them. This is so if its shared arrays (`shared`)
+        are not the arrays of the workers, if it needs more counters, or if it differs in `like`: the values
+        that a process cannot change, such as the driver.
         """
         same = len(shared) == len(self._shared) and all(map(is_, shared, self._shared))
         if same and like == self._like and len(self._counters or ()) >= words:
@@ -404,7 +403,7 @@ class IdleWorkers:
         return self._counters
 
     def take(self, number: int, message: Any) -> tuple[BaseProcess, Pipe] | None:
-        """Wake idle worker `number` with a message; return its process and pipe, or None if none is alive."""
+        """Wake idle worker `number` with a message; return its process and pipe, or None if it is dead."""
         process, pipe = self._sleeping.pop(number, (None, None))
         if process is None or pipe is None:
             return None
@@ -421,7 +420,6 @@ class IdleWorkers:
         self._sleeping[number] = process, pipe
 
     def dismiss(self) -> None:
-        """End all idle workers."""
         for _, pipe in self._sleeping.values():
             pipe.close()
         end([process for process, _ in self._sleeping.values()])

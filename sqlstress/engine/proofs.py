@@ -1,6 +1,6 @@
 """Base class of the parent's part of experiments that verify data after a trial.
 
-All acknowledged writes, of whose success a worker knew, must be stored.
+A write is acknowledged if its worker knows that it succeeded. All acknowledged writes must be stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Found = TypeVar("Found", bound=Check | None)
 
 
 def examined(name: str, check: Callable[[], Found]) -> Found | Check:
-    """Return the result of `check`, or a failed check if reading the database fails.
+    """Return the result of `check`, or a failed Check with this name if reading the database fails.
 
     Re-raises SqlstressError, OSError and MemoryError, which do not concern the data.
     """
@@ -36,7 +36,7 @@ def examined(name: str, check: Callable[[], Found]) -> Found | Check:
 
 
 def reading_checks(outcomes: Sequence[Outcome]) -> list[Check]:
-    """Return a check of the values that workers read and, if tested, of half-visible transactions."""
+    """Return the checks of the workers' reads: values and, if tested, torn (half-visible) transactions."""
     findings = [outcome.findings for outcome in outcomes if outcome.findings]
     checks = [_summed_check(findings, "values read", "reads_checked", "bad_reads", "bad_read_examples")]
     if any(finding.pairs_checked for finding in findings):
@@ -58,7 +58,7 @@ def _summed_check(
 
 
 class ProvenWork(Work):
-    """The parent's part of one trial: create the data, and verify it after the load.
+    """Base class of the parent's part of one trial: create the data, and verify it after the load.
 
     A subclass adds `create` and `checks`, which are called only if the target stores data.
     """
@@ -82,7 +82,6 @@ class ProvenWork(Work):
             self._created = () if self.redefines else self.place.schema()
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
-        """Take a sample of the WAL."""
         if self._wal and time.perf_counter_ns() < window.closes_ns:
             self._wal.look()
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:  # a worker process need not import reports
+if TYPE_CHECKING:  # a worker process does not need these modules
     from sqlstress.engine.loop import Totals, Window
     from sqlstress.report import Trial, Verdict
     from sqlstress.statistics.series import Series
@@ -17,14 +17,14 @@ if TYPE_CHECKING:  # a worker process need not import reports
     from sqlstress.targets.views import Operation
 
 FAILED = 255
-"""Kind of an operation that was given up after its timeout."""
+"""Kind of an operation in `Chunk.kinds` if it was given up after its timeout."""
 
 DONE, TIMEOUT, LIMIT = OUTCOMES = ("done", "timeout", "limit")
 """Results of a trial with a fixed amount of work, best first. LIMIT: SQLite reached one of its limits."""
 
 
 class Chunk(NamedTuple):
-    """Operations that the timed loop runs without other work in between, prepared in advance."""
+    """Operations prepared in advance, which the timed loop runs without other work in between."""
 
     kinds: bytearray
     """Kind of each operation, as an index into the source's kinds, or FAILED."""
@@ -33,7 +33,7 @@ class Chunk(NamedTuple):
     rows: Any = None
     """Rows that each operation writes, in a form that only the experiment knows."""
     sizes: Sequence[int] | None = None
-    """Number of rows of each operation; None if the kind determines it."""
+    """Number of rows of each operation; None if `Source.row_weights` has it."""
 
 
 class Stamps(NamedTuple):
@@ -49,9 +49,9 @@ class Source(Protocol):
     kinds: Sequence[str]
     """Names of the kinds of operations."""
     acknowledges: bool
-    """Whether completed operations must be known even if the worker is killed."""
+    """Whether the parent must know the completed operations even if the worker is killed."""
     stamps: Any
-    """Shared memory for stamps, if `acknowledges`: writing an end acknowledges an operation."""
+    """Shared memory for the Stamps, if `acknowledges`. To write an end is to acknowledge the operation."""
     row_weights: Sequence[int]
     """Number of rows that one operation reads or writes, per kind."""
     largest_chunk: int
@@ -69,25 +69,26 @@ class Source(Protocol):
         """Return the worker's numbers of BUSY and of BUSY_SNAPSHOT results so far."""
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its connections' settings as read back."""
+        """Return the worker's observations: errors in the data, its connections' settings, and more."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class SelfDriven:
-    """A worker's part of an experiment with its own timed loop, which must count as `engine.loop` does."""
+    """Worker's part of an experiment with its own timed loop, such as a loop in C.
+
+    The loop must count operations as `engine.loop` does.
+    """
 
     def run(self, window: Window, limit: int | None, progress: Any, stop: Any) -> Totals:
         """Run operations as `engine.loop.timed_loop` does; return the totals."""
         raise NotImplementedError
 
     def findings(self) -> Findings:
-        """Return errors in the data that the worker read, and its connections' settings as read back."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close the connections."""
         raise NotImplementedError
 
 
@@ -112,13 +113,13 @@ class Findings(SimpleNamespace):
     failures: list[tuple[str, str, dict[int, int], int]]
     """Failed operations in the window: (kind, error name, latency histogram, maximum in ns)."""
     sightings: list[tuple[str, str, int, str, dict[str, str]]]
-    """Observed events, such as errors: topic, kind, count, example, traits of a Sighting."""
+    """Observed events, such as errors: (topic, kind, count, example, traits), as in a Sighting."""
     reconnected: bool
     """Whether the worker closed connections during the trial, so that SQLite may delete the WAL."""
     modules: dict[str, str]
     """File of each module that the user's file imported, by module name."""
     broken_seal: str | None
-    """Clause on a database file that was replaced or deleted while the worker had it open; else None."""
+    """Clause on a database file that was replaced or deleted while the worker had it open, or None."""
 
     def __init__(self, **values: Any) -> None:
         super().__init__(reads_checked=0, bad_reads=0, pairs_checked=0, torn=0, outcome=DONE, note="")
@@ -136,7 +137,7 @@ class Outcome(NamedTuple):
     died: bool
     findings: Findings | None
     over_ns: int = 0
-    """Time of `perf_counter_ns` at which the parent knew of a worker's death, in ns; 0 means unknown."""
+    """Time of `perf_counter_ns` at which the parent noticed the worker's death, in ns; 0 means unknown."""
 
 
 class Companion(Protocol):
@@ -174,23 +175,26 @@ class Work(Protocol):
         return
 
     def meanwhile(self, window: Window, pulse: Pulse) -> None:
-        """Act or observe shortly before the load, and about ten times a second during the load."""
+        """Do the parent's work during the load, such as taking a sample.
+
+        Called shortly before the load, and about ten times a second during the load.
+        """
         return
 
     def ended(self, pulse: Pulse) -> None:
-        """Act or observe after the load, when all workers have disconnected."""
+        """Do the parent's work after the load, when all workers have disconnected."""
         return
 
     def verify(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Verdict:
         """Return the verdict: whether the data agrees with the workers' acknowledged writes."""
 
     def explain(self, trial: Trial) -> Trial:
-        """Return the trial, with observations added that explain a change by another program."""
+        """Return the trial with observations that may explain why another program changed its data."""
         return trial
 
     @property
     def completing(self) -> str:
-        """Name of the phase of `complete`, for the progress line; empty if it takes no time."""
+        """Name for the progress line while `complete` runs; empty if `complete` takes no time."""
         return ""
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:

@@ -29,16 +29,16 @@ from sqlstress.targets import run_services, target_of
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Tools of a study (a measurement in steps): a report to fill and a runner of trials."""
+    """Tools with which a study (a measurement in steps) measures: a report to fill and a runner of trials."""
 
     report: Report
     """Report without results: only time, command and environment."""
     runner: TrialRunner
-    """Runner of trials in the session's folder, which stops on a signal and informs the observer."""
+    """Runner of trials in the session's folder. It stops on a signal and reports to the observer."""
 
 
 class MeasuringSession:
-    """Factory of benches (tools to measure `cases`), each with a new folder in `directory`."""
+    """Factory of benches (see Bench) for studies of `cases`. Each bench gets a new folder in `directory`."""
 
     def __init__(
         self, cases: tuple[Case, ...], directory: Path, keep: bool, command: tuple[str, ...]
@@ -51,7 +51,8 @@ class MeasuringSession:
     def opened(self, observer: Observer) -> Iterator[Bench]:
         """Yield a bench, whose runner raises Interrupted after a stop signal.
 
-        Raises UsageError for `keep` with a server, other SqlstressErrors for an unusable `directory`.
+        Raises UsageError if `keep` is true and a case uses a server, other SqlstressErrors for an unusable
+        `directory`.
         """
         if self.keep and any(case.server for case in self.cases):
             raise UsageError("--keep keeps files only; tables on a server are always removed. Leave it out.")
@@ -80,14 +81,14 @@ class MeasuringSession:
 
 
 def not_native(case: Case) -> str | None:
-    """Return the reason why a case runs in the Python loop although it could run in C; else None."""
+    """Return the reason why a case that suits the C loop runs in the Python loop; else None."""
     if experiment_of(case).loop_of(case) != "python":
         return None
     return target_of(case.driver).lacks_native(case.driver)
 
 
 def waiting_drivers(cases: Sequence[Case]) -> list[str]:
-    """Return the drivers of cases whose workers open the database, and wait for locks (busy timeout)."""
+    """Return the drivers of all cases in which workers of sqlstress connect with a busy timeout."""
     waiting = (
         case for case in cases if experiment_of(case).opens_database and case.settings.busy_timeout_ms > 0
     )
@@ -95,12 +96,12 @@ def waiting_drivers(cases: Sequence[Case]) -> list[str]:
 
 
 DESCRIPTORS_PER_WORKER = 3
-"""File descriptors of the parent per process: our pipe, and two of multiprocessing."""
+"""Number of the parent's file descriptors per worker: our pipe, and two of multiprocessing."""
 SPARE_DESCRIPTORS = 64
 
 
 def needed_descriptors(case: Case) -> int:
-    """Return the number of file descriptors that the parent or a worker of this case may need."""
+    """Return the number of file descriptors that a process of this case, parent or worker, may need."""
     data = target_of(case.driver).DESCRIPTORS * case.buckets
     processes = case.concurrency + len(experiment_of(case).companions())
     return data + DESCRIPTORS_PER_WORKER * processes + SPARE_DESCRIPTORS

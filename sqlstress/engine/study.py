@@ -37,7 +37,10 @@ class Progress:
 
 
 class Observer:
-    """Base class of receivers of a study's events. Overridden methods must be quick and never raise."""
+    """Receiver of a study's events, such as a progress line. This base class ignores them.
+
+    Methods of subclasses must be quick and never raise an exception.
+    """
 
     def progress(self, progress: Progress) -> None:
         """Receive the study's progress; may be called often."""
@@ -49,7 +52,7 @@ class Observer:
         """Receive a sign of life while a trial is prepared, started or verified; may be called often."""
 
     def tick(self, operations: int) -> None:
-        """Receive the number of operations of this trial so far, about ten times a second."""
+        """Receive the number of operations that the trial has done so far, about ten times a second."""
 
     def moment(self, page: Callable[[], str], line: Callable[[], str]) -> None:
         """Receive, once a second during `watch`, functions that return its results as a page or a line."""
@@ -61,7 +64,10 @@ Steps = Generator[None, None, None]
 
 
 class AnyBench(Protocol):
-    """Tools with which a study measures, valid inside the `with` block that opened them."""
+    """Tools with which a study measures, such as engine.session.Bench.
+
+    They are valid inside the `with` block of `BenchOpener.opened`.
+    """
 
     @property
     def report(self) -> Report:
@@ -83,10 +89,7 @@ class Study(Protocol[B_contra]):
         """
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far.
-
-        May be called between two steps.
-        """
+        """Return `blank`, a report without results, with the results so far. Call it between two steps."""
 
 
 class StudyRequest(NamedTuple):
@@ -94,7 +97,7 @@ class StudyRequest(NamedTuple):
 
     study: Study[Any]
     cases: tuple[Case, ...]
-    """Cases that the study may measure; it starts with the first."""
+    """Cases that the study may measure. The study starts with the first case."""
     strict: bool
     """Whether an inconclusive result changes the exit code."""
 
@@ -107,7 +110,7 @@ Arguments: words, options, and the source of the words for error messages.
 
 
 class BenchOpener(Protocol[B_co]):
-    """Factory of a bench (tools of a study), such as MeasuringSession."""
+    """Factory of a bench (tools with which a study measures), such as MeasuringSession."""
 
     @property
     def kept_folder(self) -> Path | None:
@@ -132,7 +135,7 @@ class ObservationRequest(NamedTuple):
 
 
 def as_failure(problem: Exception, driver: str) -> SqlstressError:
-    """Return the SqlstressError that explains an exception; ask for a report of an unexpected one."""
+    """Return the SqlstressError that explains an exception, with a request to report an unexpected one."""
     if isinstance(problem, SqlstressError):
         return problem
     target = target_of(driver)
@@ -142,9 +145,9 @@ def as_failure(problem: Exception, driver: str) -> SqlstressError:
 
 
 def kept_reason(problem: Exception, driver: str, *, nothing_yet: bool) -> str:
-    """Return the text on a problem that ended a measurement, for the report of the results so far.
+    """Return the text on the exception that ended a measurement, for the report of the results so far.
 
-    Raises the problem instead if it is Interrupted, or if there are no results (`nothing_yet`).
+    If there are no results (`nothing_yet`), raise a SqlstressError instead. Re-raises Interrupted.
     """
     if isinstance(problem, Interrupted):
         raise problem

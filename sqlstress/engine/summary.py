@@ -26,10 +26,11 @@ from sqlstress.targets import target_of
 def summarise(
     case: Case, index: int, window: Window, ended: Sequence[WorkerExit], whole_s: float, start_s: float
 ) -> Trial:
-    """Return the Trial, without a verdict on its data yet.
+    """Return the trial's results, without a verdict on its data.
 
-    `start_s` is the time until all processes were connected, `whole_s` until all had ended, in seconds. Both
-    count from `Pool.call` or, in an experiment without a common start of the load, from the processes' start.
+    `start_s` is the time until all processes were connected, `whole_s` the time until all had ended, in
+    seconds. Both count from the start of the processes in experiments where each process begins its load
+    at once, and otherwise from `Pool.call`.
     """
     done = [worker.done for worker in ended if worker.done]
     seconds = _seconds(case, window, done, whole_s)
@@ -38,7 +39,7 @@ def summarise(
     sums: dict[str, Any] = {name: sum(getattr(worker, name) for worker in workers) for name in names}
     rates = [worker.tps for worker in workers]
     findings = [result.findings for result in done]
-    settings = _effective(findings)
+    settings = _settings_read_back(findings)
     return Trial(
         index=index,
         seconds=seconds,
@@ -48,7 +49,7 @@ def summarise(
         fairness=statistics.jain(rates),
         min_max_share=statistics.min_max_share(rates),
         longest_wait_ns=max((worker.longest_wait_ns for worker in workers), default=0),
-        latency=_latency(done),
+        latency=_latency_by_kind_and_part(done),
         failures=_failures(done),
         workers=workers,
         effective=settings,
@@ -61,16 +62,16 @@ def summarise(
         note=next((finding.note for finding in findings if finding.note), ""),
         series=recorded_series(ended),
         arrived=_merged_arrivals(done, seconds),
-        sightings=_sightings(findings),
+        sightings=_add_up_sightings(findings),
         modules={name: file for finding in findings for name, file in finding.modules.items()},
     )
 
 
 def _seconds(case: Case, window: Window, done: Sequence[Done], whole_s: float) -> float:
-    """Return the length of the measurement, in seconds: that of the window, if there is one.
+    """Return the length of the measurement, in seconds: the length of the window, if there is one.
 
-    Without a window it lasts from the first operation's begin to the last operation's end; without a common
-    start of the load, `whole_s`.
+    Without a window, return the time from the first operation's begin to the last operation's end. If the
+    processes have no common start of the load, return `whole_s`.
     """
     if not experiment_of(case).common_start:
         return whole_s
@@ -112,9 +113,9 @@ def _worker_result(case: Case, ended: WorkerExit, window: Window, seconds: float
 
 
 def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None:
-    """Return the TPS of the second half divided by that of the first half.
+    """Return the throughput in the second half of the window divided by that in the first half.
 
-    None without a window, or if the halves are too short.
+    None without a window, or if the window is too short.
     """
     if window.closes_ns == FOREVER_NS:
         return None
@@ -123,8 +124,7 @@ def _half_ratio(window: Window, workers: Sequence[WorkerResult]) -> float | None
     return statistics.half_ratio(bins[:full_bins] + [0] * (full_bins - len(bins)))
 
 
-def _latency(done: Sequence[Done]) -> dict[str, Latency]:
-    """Return the latencies of all workers, by kind of operation, and by part of operations."""
+def _latency_by_kind_and_part(done: Sequence[Done]) -> dict[str, Latency]:
     by_kind: dict[str, list[tuple[dict[int, int], int]]] = {}
     for result in done:
         for kind, buckets in result.totals.buckets.items():
@@ -153,13 +153,11 @@ def _failures(done: Sequence[Done]) -> tuple[Failures, ...]:
 
 
 def _merged(parts: Sequence[tuple[dict[int, int], int]]) -> Latency:
-    """Return a Latency merged from pairs (histogram, maximum in ns)."""
     buckets = histogram.merge(buckets for buckets, _ in parts)
     return Latency.from_buckets(buckets, max(largest for _, largest in parts))
 
 
 def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
-    """Return the counts and latencies of due operations, of all workers; None for a closed loop."""
     arrived = [result.totals.arrived for result in done if result.totals.arrived]
     if not arrived:
         return None
@@ -180,8 +178,7 @@ def _merged_arrivals(done: Sequence[Done], seconds: float) -> Arrived | None:
     )
 
 
-def _effective(findings: Sequence[Findings]) -> dict[str, str]:
-    """Return the settings that workers read back, by name; values that differ joined by " / "."""
+def _settings_read_back(findings: Sequence[Findings]) -> dict[str, str]:
     answers = [finding.effective for finding in findings]
     names = dict.fromkeys(name for answer in answers for name in answer)
     read = {name: dict.fromkeys(filter(None, (answer.get(name) for answer in answers))) for name in names}
@@ -198,8 +195,7 @@ def recorded_series(ended: Sequence[WorkerExit]) -> tuple[Series, ...]:
     )
 
 
-def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
-    """Return up to MOST_SIGHTINGS observed events, with counts of all workers by topic, kind and traits."""
+def _add_up_sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
     by_key: dict[Any, Sighting] = {}
     for finding in findings:
         for topic, kind, count, example, traits in finding.sightings:
@@ -212,7 +208,6 @@ def _sightings(findings: Sequence[Findings]) -> tuple[Sighting, ...]:
 
 
 def _failure_line(workers: Sequence[WorkerResult]) -> str | None:
-    """Return a line such as "worker 3 was killed, and 2 more" if workers failed, else None."""
     failed = [worker for worker in workers if worker.error]
     if not failed:
         return None

@@ -47,7 +47,7 @@ class Guard:
     """Snapshot of a trial's prepared data, to detect changes by other programs."""
 
     def __init__(self, place: Place, pulse: Pulse, *, redefines: bool = False) -> None:
-        """With `redefines` (workers change the schema), ignore changes of the schema."""
+        """`redefines` is whether workers may change the schema. If so, ignore changes inside the files."""
         self._place, self._pulse, self._redefines = place, pulse, redefines
         self._before = place.snapshot(pulse)
 
@@ -57,7 +57,7 @@ class Guard:
             self._before.seal()
 
     def disturbance(self, ended: Sequence[WorkerExit]) -> Disturbance | None:
-        """Return a change that another program made, or None. Call it after all workers have ended."""
+        """Return a change of the data by another program, or None. Call it after all workers have ended."""
         if self._before and (broken := self._before.exchanged()):
             return Disturbance(f"{broken} {DURING_MEASUREMENT}", "failed")
         reports = [worker.done.findings for worker in ended if worker.done]
@@ -74,7 +74,7 @@ class Guard:
 
 
 def unreadable_verdict(disturbance: Disturbance) -> Verdict | None:
-    """Return the verdict on data that another program made unreadable; None if it is readable."""
+    """Return the verdict on data that another program made unreadable; None if the data is readable."""
     if disturbance.unread is None:
         return None
     if disturbance.unread == "failed":
@@ -102,8 +102,8 @@ def seconds_asleep() -> float:
 class StallDetector:
     """Detector of stalls: a sleeping machine, a frozen virtual machine, a stopped program.
 
-    Call `look` several times a second: a long interval between two calls shows that nothing ran. A sleep also
-    shows as a difference between a clock that counts it and a clock that does not.
+    Call `look` several times a second: a long interval between two calls shows that nothing ran. The sleep of
+    the machine also shows as a difference between two clocks, of which only one counts the sleep.
     """
 
     def __init__(
@@ -127,7 +127,8 @@ class StallDetector:
     def seconds(self, made_progress: Callable[[float, float], bool] = lambda begin_s, end_s: False) -> float:
         """Return the longest time in which nothing ran, in seconds; 0 if it is at most MIN_STALL_S.
 
-        `made_progress(begin_s, end_s)` returns whether workers worked. If so, only this process was late.
+        `made_progress(begin_s, end_s)` returns whether workers did operations in the longest interval between
+        two calls of `look`. If so, only this process was late, and the interval does not count.
         """
         begin, end = self._longest
         late_s = end - begin
@@ -138,9 +139,10 @@ class StallDetector:
 
 
 def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, end_s: float) -> bool:
-    """Return whether workers finished operations in most bins (0.1 s or more) of a period.
+    """Return whether workers finished operations in most bins of the period `begin_s` to `end_s`.
 
-    The period is given in seconds of `perf_counter`. False if it has no complete bin.
+    The times are in seconds of `perf_counter`. A bin is 0.1 s or more. Return False if the period has no
+    complete bin.
     """
     counts = [worker.done.totals.bins for worker in ended if worker.done]
     if window.closes_ns == FOREVER_NS or not any(counts):
@@ -154,13 +156,13 @@ def made_progress(window: Window, ended: Sequence[WorkerExit], begin_s: float, e
 
 
 MIN_LEAD_S = 0.005
-"""Minimum time from sending the window (the times of the measurement) to the start of the load, in s."""
+"""Minimum time from sending the window to all processes until the start of the load, in seconds."""
 LEAD_ANSWERS = 2.0
-"""Additional time before the start, as a multiple of the time for all processes to answer."""
+"""Additional time before the start, as a multiple of the time in which all processes answered."""
 
 
 def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) -> Window:
-    """Return the times of start and measurement, late enough for every worker to receive them.
+    """Return the window, late enough for every worker to receive it before the start.
 
     `answer_s` is the time in which all processes answered. `extra_s` lengthens the warm-up; without a warm-up
     it delays the start.
@@ -176,8 +178,8 @@ def plan_window(case: Case, now_ns: int, answer_s: float, extra_s: float = 0.0) 
 def lateness_s(case: Case, window: Window, ended: Sequence[WorkerExit]) -> float:
     """Return the time from the begin of the measurement to the last worker's begin, in seconds.
 
-    0 within a tolerance, without a window, and if a worker has died: to repeat the trial would hide the
-    death.
+    0 if it is negligible, or without a window. Also 0 if a worker has died: a late worker makes the runner
+    repeat the trial, and a repeat would hide the death.
     """
     if window.closes_ns == FOREVER_NS or not all(worker.done for worker in ended):
         return 0.0
@@ -229,15 +231,15 @@ class RetryReason(NamedTuple):
 
 
 CROWDED_PROCESSES_PER_CORE = 50
-"""Minimum number of processes per core at which a process may wait seconds for a processor."""
+"""Number of processes per core from which on a process may wait seconds for a processor."""
 
 
 def retry_reason(
     late_s: float, stalled_s: float, workers: int = 1, quota: Throttling | None = None
 ) -> RetryReason | None:
-    """Return the reason to repeat a trial, or None.
+    """Return the reason to repeat a trial; None if no worker was late and nothing stalled.
 
-    The last worker began `late_s` seconds late; nothing ran for `stalled_s` seconds.
+    The last worker began `late_s` seconds late. Nothing ran for `stalled_s` seconds.
     """
     if not (late_s or stalled_s):
         return None
@@ -262,15 +264,15 @@ READY_S = 30.0
 READY_PER_WORKER_S = 0.5
 STALL_S = 30.0
 HEAVY_SHARE = 0.25
-"""Share of processors or disk, 0 to 1, above which other programs' load makes a trial repeat."""
+"""Share of the processors or the disk, 0 to 1. If other programs used more, the trial is repeated."""
 MAX_RERUNS = 3
-"""Maximum number of repeats per study because of other programs' load: a machine may always be busy."""
+"""Maximum number of repeats because of other programs' load, per study: a machine may always be busy."""
 
 
 class TrialRunner:
-    """Runner of the trials of one measurement.
+    """Runner of the trials of one measurement, which repeats trials that are not valid.
 
-    Each attempt has another salt, a number that changes the random draws.
+    Each attempt has a different salt, a number that changes the random draws.
     """
 
     def __init__(
@@ -296,9 +298,9 @@ class TrialRunner:
         self._disk = disk_of(folder)
 
     def run(self, case: Case, index: int) -> Trial:
-        """Run a trial. If other programs disturbed it, run it again and return the better trial.
+        """Run a trial. If other programs disturbed it, run it again and return the better of both trials.
 
-        A trial with wrong data is always returned.
+        A trial that found wrong data is always returned.
         """
         trial = self.run_valid(case, index)
         sound = trial.error is None and trial.verdict.status != "failed"
@@ -313,13 +315,13 @@ class TrialRunner:
         return replace(chosen, attempts=trial.attempts + again.attempts)
 
     def once(self, case: Case, index: int, pauses: Pauses | None) -> Trial:
-        """Run a trial once, for the verdict on its data; its figures may be invalid."""
+        """Run a trial once, even if it is not valid: the caller needs only the verdict on its data."""
         trial, reason = self._attempt(case, index, 0.0, pauses)
         # A trial without operations proves nothing about the data, so it gets an error.
         return replace(trial, error=reason.message(1)) if reason and reason.missing else trial
 
     def run_valid(self, case: Case, index: int) -> Trial:
-        """Run a trial; repeat it while it is not valid, up to ATTEMPTS times in total."""
+        """Run a trial repeatedly until it is valid, at most ATTEMPTS times."""
         attempt, extra_s = 0, 0.0
         while True:
             attempt += 1
@@ -333,13 +335,13 @@ class TrialRunner:
             extra_s += 2 * reason.late_s
 
     def _attempts(self, case: Case) -> int:
-        # A published script uses the same files for a whole sweep, so a trial cannot be repeated.
+        # Without a common start, trials add to the files of earlier trials, so they cannot be repeated.
         return ATTEMPTS if experiment_of(case).common_start else 1
 
     def _attempt(
         self, case: Case, index: int, extra_s: float, pauses: Pauses | None = None
     ) -> tuple[Trial, RetryReason | None]:
-        """Run a trial; return it and the reason to repeat it, or None. `extra_s` delays the measurement."""
+        """Run a trial; return (trial, reason to repeat it or None). `extra_s` delays the measurement."""
         self.salt += 1
         folder = self.folder
         if self.keep and experiment_of(case).common_start:
@@ -374,7 +376,7 @@ class TrialRunner:
     def _prepare(self, case: Case, place: Place, work: Work, pool: Pool) -> Guard:
         """Start the processes and prepare the data; return a snapshot of the data.
 
-        The processes start first if the experiment has a common start of the load.
+        If the experiment has a common start of the load, the processes start before the data is prepared.
         """
         common_start = experiment_of(case).common_start
         if common_start:
@@ -389,9 +391,9 @@ class TrialRunner:
         return guard
 
     def discard(self, discard: Callable[[], None]) -> None:
-        """Call `discard`, which removes files, unless all files are kept. Ignore errors.
+        """Call `discard`, which removes files, unless the user wants to keep all files. Ignore errors.
 
-        If files remain, such as open files on Windows, later trials get a new folder.
+        If files cannot be removed, as open files on Windows, later trials get a new folder.
         """
         if self.keep:
             return
@@ -435,16 +437,13 @@ class TrialRunner:
     def _measure(
         self, case: Case, index: int, work: Work, pool: Pool, extra_s: float
     ) -> tuple[Trial, list[WorkerExit], RetryReason | None]:
-        """Run the load; return (trial without a verdict, workers, reason to repeat or None).
-
-        `extra_s` delays the begin of the measurement.
-        """
+        """Run the load; return (trial without a verdict, workers' results, reason to repeat or None)."""
         # Our processes do not use the disk before the load, so all use of the disk is by other programs.
         disk = DiskMonitor(self._disk if starts_without_disk(case) else None)
         begun_ns = time.perf_counter_ns()
         pool.call()
         if not experiment_of(case).common_start:
-            # A published script has no common start: each process begins as soon as it has started.
+            # Without a common start, each process begins its load as soon as it has started.
             begun_ns = pool.started_ns
             window = Window(begun_ns, begun_ns, FOREVER_NS)
             pool.go(window)
@@ -490,7 +489,6 @@ class TrialRunner:
         return trial, ended, retry_reason(late_s, stalled_s, case.concurrency, throttling)
 
     def _window(self, case: Case, pool: Pool, extra_s: float) -> Window:
-        """Return the times of start and measurement, late enough for all workers to receive them."""
         start_ns = time.perf_counter_ns()
         pool.call()
         self._wait_ready(case, pool)
@@ -505,7 +503,7 @@ class TrialRunner:
 
     @contextmanager
     def _unless_stopped(self) -> Iterator[None]:
-        """Replace a WorkerFailure by Interrupted after a stop signal, which may have ended workers."""
+        """Raise Interrupted instead of a WorkerFailure after a stop signal, which may have ended workers."""
         try:
             yield
         except WorkerFailure:

@@ -19,7 +19,7 @@ WORKER_BITS = 12
 SALT_SHIFT = SEQUENCE_BITS + WORKER_BITS
 SALTS = 1 << 14
 PRELOAD_SALT = 1
-"""Salt of rows stored before the load. SQLite stores integers with any salt in 8 bytes."""
+"""Salt of rows stored before the load. Like other salts, it makes SQLite store an integer in 8 bytes."""
 HEADER = 8
 _STRETCH = 256
 
@@ -27,7 +27,7 @@ Value = int | bytes
 
 
 class Stamp(NamedTuple):
-    """Writer of a value: worker (0: stored before the load), and number of the write."""
+    """Write that stored a value: number of the worker (0: before the load), and of the worker's write."""
 
     worker: int
     sequence: int
@@ -36,7 +36,7 @@ class Stamp(NamedTuple):
 class Values:
     """Maker and reader of the values of one trial.
 
-    The salt, a part of each value, follows from the number `trial`. `size` is the size of a value in bytes.
+    `trial` is a number from which the salt follows, a part of each value. `size` is a value's size in bytes.
     """
 
     def __init__(self, trial: int, size: int) -> None:
@@ -45,7 +45,7 @@ class Values:
         self._pads: dict[int, bytes] = {}
 
     def base(self, worker: int) -> int:
-        """Return the integer to which a worker's sequence numbers are added; worker 0: preload."""
+        """Return the integer value of a worker's sequence number 0. Worker 0 is the preload."""
         return (self.salt if worker else PRELOAD_SALT) << SALT_SHIFT | worker << SEQUENCE_BITS
 
     def maker(self, worker: int) -> Callable[[int], Value]:
@@ -64,8 +64,8 @@ class Values:
     def series(self, worker: int) -> Callable[[int, Sequence[int]], Iterable[Value | None]]:
         """Return the function that makes a worker's values for consecutive sequence numbers.
 
-        Arguments: the first number, and a flag per value: whether the value is needed. Other values may be
-        None.
+        Arguments: the first sequence number, and a flag for each value: whether the value is needed. A value
+        that is not needed may be None.
         """
         base, make = self.base(worker), self.maker(worker)
         if self.size == HEADER:
@@ -75,21 +75,21 @@ class Values:
         ]
 
     def padding(self, worker: int) -> bytes:
-        """Return bytes with which a worker pads its values: each value takes them from another offset."""
+        """Return the bytes from which a worker pads its values, each from a different offset."""
         if worker not in self._pads:
             salt = self.salt if worker else PRELOAD_SALT
             self._pads[worker] = Random(f"{salt}:{worker}").randbytes(self.size + _STRETCH)
         return self._pads[worker]
 
     def stamp(self, number: int) -> Stamp | None:
-        """Return the writer encoded in a value's integer; None if no write of this trial made it."""
+        """Return the write encoded in a value's integer; None if it is not a write of this trial."""
         worker = number >> SEQUENCE_BITS & (1 << WORKER_BITS) - 1
         if number >> SALT_SHIFT != (self.salt if worker else PRELOAD_SALT):
             return None
         return Stamp(worker, number & (1 << SEQUENCE_BITS) - 1)
 
     def read(self, value: object) -> Stamp | None:
-        """Return the writer of a value; None if no write of this trial can have made it."""
+        """Return the write that stored a value; None if no write of this trial can have stored it."""
         if self.size == HEADER:
             number = value if isinstance(value, int) else -1
         elif isinstance(value, bytes) and len(value) == self.size:

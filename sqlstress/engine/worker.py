@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from sqlstress.statistics.series import Series
 
 SLOT_WORDS = 8
-"""Words per process: 64 bytes, so that no two workers share a cache line. The first are the parent's."""
+"""Number of 64-bit words per process in `Job.counters`: no two processes share a 64-byte cache line."""
 STOP, DISMISSED = 0, 1
-"""Flags in the parent's words: STOP stops all processes, DISMISSED the companions."""
+"""Indices of flags in `Job.counters`: STOP stops all processes, DISMISSED stops the companions."""
 POLL_NS = 2_000_000 if sys.platform == "win32" else 200_000
 """Time before the common start, in ns, at which a worker stops sleeping and polls the clock."""
 
 READY_CALL = "are you there?"
-"""Message that a process answers with Ready. The first READY_CALL shows that the data is prepared."""
+"""Message that a process answers with Ready. The parent sends the first when the data is prepared."""
 
 
 class Job(NamedTuple):
@@ -47,7 +47,7 @@ class Job(NamedTuple):
     limit: int | None
     """Number of operations to do; None if only the end of the window is the limit."""
     where: Path
-    """Folder of the data."""
+    """Folder with the trial's data."""
     number: int
     """Number of the process: 1 to `concurrency` for workers, more for companions."""
     salt: int
@@ -56,11 +56,11 @@ class Job(NamedTuple):
     shared: tuple[Any, ...]
     """The experiment's shared arrays."""
     trace: Any = None
-    """Shared memory of the `--where` recording; None if it is off."""
+    """Shared memory in which the option `--where` records times; None if it is off."""
     pauses: Sequence[int] | None = None
-    """Pauses inside the database's code, as `Place.pause` takes them; None means no pauses."""
+    """Pauses to make inside SQLite, for `Place.pause`, which provoke races; None means no pauses."""
     stays: bool = False
-    """Whether the process waits for a further job with the same shared arrays."""
+    """Whether the worker, after this job, waits for a further job with the same shared arrays."""
 
     def unshared(self) -> Job:
         """Return the job without its shared arrays, which only a starting process can receive."""
@@ -68,7 +68,7 @@ class Job(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """Message from a connected process. `stamp_ns` is the time on its clock, in ns."""
+    """Answer to READY_CALL. `stamp_ns` is the time of `perf_counter_ns` in the process, in ns."""
 
     stamp_ns: int
 
@@ -93,7 +93,7 @@ class FailedWork(NamedTuple):
 
 
 def main(job: Job, pipe: Pipe) -> None:
-    """Run a worker process: do one job, and further jobs if the worker stays for later trials."""
+    """Run a worker process: do one job, and further jobs as long as `Job.stays` is true."""
     # No garbage collection: a worker creates few cycles, and pauses must not be measured.
     gc.disable()
     gc.freeze()
@@ -108,7 +108,6 @@ def main(job: Job, pipe: Pipe) -> None:
 
 
 def _run_job(job: Job, pipe: Pipe) -> None:
-    """Do the work of one trial, and close all connections."""
     pipe.recv()  # Wait for the parent's first message: the data may not exist before it.
     place = open_place(job.case, job.where)
     watch = place.watch(job.trace, job.number) if job.trace else None
@@ -159,7 +158,7 @@ def report_failures(pipe: Pipe, driver: str) -> Iterator[None]:
     except (EOFError, ConnectionError):
         return  # The parent has given up the trial.
     except SystemExit:
-        raise  # The exit code reports it.
+        raise  # The exit code is enough for the parent.
     except BaseException as error:  # BaseException, because a panic in a Rust extension is not an Exception.
         reason = target_of(driver).explain(driver, error) if isinstance(error, Exception) else plainly(error)
         with suppress(OSError):  # The parent may have ended.
@@ -181,7 +180,7 @@ def _run_loop(job: Job, source: Source | SelfDriven, window: Window) -> Totals:
     first = job.number * SLOT_WORDS
     progress, stop = words[first : first + SLOT_WORDS], words[:SLOT_WORDS]
     wait_until(window.starts_ns)
-    # A source that measures durations itself needs the window before its first operation.
+    # A source with the method `hear` needs the window before its first operation.
     if hasattr(source, "hear"):
         source.hear(window)
     if not job.case.arrivals:

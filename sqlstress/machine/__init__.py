@@ -25,8 +25,9 @@ def fingerprint(
     """Measure and return the environment of databases in `folder`, in about 0.3 s on a common disk.
 
     `not_native` has reasons why a load that suits the C loop runs in Python. `sync_budget_ns` limits the time
-    for timing syncs. For each driver in `waiting`, the wait for a lock is timed: this takes 0.05 s, or up to
-    3 s if the library waits in steps of a second. Raises EnvironmentFailure if the folder is not writable.
+    for measuring syncs. For each driver in `waiting`, a wait for a lock is measured, which takes 0.05 s, or
+    up to 3 s if the library waits in steps of a second. Raises EnvironmentFailure if `folder` is not
+    writable.
     """
     machine = host.describe_host()
     mounted = host.file_system_of(folder)

@@ -1,6 +1,7 @@
-"""Load of other programs during a measurement, on processors and the disk.
+"""Load of other programs on the processors and the disk during a measurement.
 
-On processors, it includes the time that other guests of the hypervisor took. Slow-downs by heat are counted.
+The load on processors includes the time that other guests of the hypervisor took. Slow-downs by heat are
+counted, too.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ COUNTS_ENDED_CHILDREN = sys.platform not in ("darwin", "win32")
 
 
 class Family:
-    """A process and all its descendants, whose processor time is added up.
+    """Meter of the processor time of a process and all its descendants.
 
-    When a process has ended, Linux adds its time to its parent's; macOS and Windows do not, so its last
-    reading counts.
+    When a process has ended, Linux adds its time to the time of its parent. macOS and Windows do not, so the
+    last reading of the ended process counts.
     """
 
     def __init__(self, pid: int | None = None, *, changing: bool = False) -> None:
-        """`pid` is None for this process. `changing` lists descendants each time. Raises NoSuchProcess."""
+        """`pid` is None for this process. If `changing`, each reading lists the descendants again.
+
+        Raises psutil.NoSuchProcess.
+        """
         self._head, self.changing = psutil.Process(pid), changing
         self._descendants: list[psutil.Process] | None = None
         self._last_readings: dict[psutil.Process, float] = {}
@@ -40,16 +44,16 @@ class Family:
             if self.changing or self._descendants is None:
                 # Children come before their parents.
                 self._descendants = self._head.children(recursive=True)[::-1]
-            # Read children first: a process that ends between two readings counts twice rather than never.
+            # Read children first: if a child ends between two readings, it is counted twice rather than
+            # never.
             return sum(map(self._descendant_s, self._descendants)) + _processor_s(self._head)
         except (psutil.Error, OSError):
             return None
 
     def _descendant_s(self, process: psutil.Process) -> float:
-        """Return a descendant's processor time, in seconds; if it has ended, its last reading, or 0."""
         try:
             spent = _processor_s(process)
-        except psutil.NoSuchProcess:
+        except psutil.NoSuchProcess:  # The process has ended.
             return self._last_readings.get(process, 0.0)
         if not COUNTS_ENDED_CHILDREN:
             self._last_readings[process] = spent
@@ -62,14 +66,14 @@ def _processor_s(process: psutil.Process) -> float:
 
 
 MIN_INTERVAL_S = 0.1
-"""Minimum time from the first to the last sample, in s: systems count processor time in 0.01 s."""
+"""Minimum time between the first and last sample, in s: processor time is counted in steps of 0.01 s."""
 MAX_SAMPLE_COST = 0.05
-"""Maximum share of a processor spent on samples. A sample takes about 60 µs for each of our processes."""
+"""Maximum share of a processor, 0 to 1, for sampling. A sample takes about 60 µs per process of sqlstress."""
 _PROCESSORS = Path("/sys/devices/system/cpu")
 _NOT_BUSY = ("idle", "iowait", "steal", "guest", "guest_nice", "interrupt", "dpc")
 """Fields of `psutil.cpu_times` that `CpuSample.busy` omits.
 
-In the first three no program of this machine ran. The last four are contained in other fields.
+During the first three, no program of this machine ran. The last four are parts of other fields.
 """
 
 
@@ -86,7 +90,7 @@ class CpuSample(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Shares of all processors' time, each 0 to 1, and the number of slow-downs by heat."""
+    """Shares of all processors' time that others took, each 0 to 1, and the number of slow-downs by heat."""
 
     foreign: float | None
     """Share of other programs; None if the processor time of sqlstress is unknown."""
@@ -132,10 +136,13 @@ def throttled(folder: Path = _PROCESSORS) -> int | None:
 
 
 class CpuMonitor:
-    """Sampler of processor times during the load. Intervals grow with the length of the load."""
+    """Sampler of processor times during the load, at intervals that grow with the length of the load."""
 
     def __init__(self, own: Family | None, begins_ns: int, ends_ns: int) -> None:
-        """Take samples between two times of `perf_counter_ns`. `own` is None if our time is unknown."""
+        """Take samples from `begins_ns` to `ends_ns`, two times of `perf_counter_ns`.
+
+        `own` has the processes of sqlstress; None if their processor time cannot be known.
+        """
         self._own = own
         self._throttled = throttled()
         self._begins, self._ends = begins_ns, ends_ns
@@ -163,7 +170,7 @@ class CpuMonitor:
             self._first, self._last = self._first or sample, sample
 
     def shares(self) -> Shares | None:
-        """Return the shares of other programs and guests; None if samples span under MIN_INTERVAL_S."""
+        """Return the shares of other programs and guests; None if the samples span too short a time."""
         first, last = self._first, self._last
         if not first or not last or last.at_ns - first.at_ns < MIN_INTERVAL_S * NS_PER_S:
             return None
@@ -173,14 +180,14 @@ class CpuMonitor:
 
 
 MIN_SPAN_MS = 30
-"""Shorter times between two disk samples count as this time, in ms: a single write could fill them."""
+"""Minimum time that counts as the span of two disk samples, in ms: a write could fill a shorter span."""
 _DEVICES = Path("/sys/dev/block")
 
 
 def disk_of(folder: Path) -> str | None:
     """Return psutil's name of a folder's disk, or None if unknown.
 
-    On systems other than Linux the name is only known if the machine has a single disk.
+    On systems other than Linux, the name is known only if the machine has a single disk.
     """
     if sys.platform != "linux":
         disks = [*_counters()]
@@ -194,7 +201,6 @@ def disk_of(folder: Path) -> str | None:
 
 
 def _counters() -> dict[str, Any]:
-    """Return psutil's counters by disk; empty if they cannot be read."""
     try:
         return dict(psutil.disk_io_counters(perdisk=True) or {})
     except (psutil.Error, OSError, RuntimeError, NotImplementedError, ValueError):
@@ -214,17 +220,18 @@ class DiskSample(NamedTuple):
 def disk_share(first: DiskSample, last: DiskSample) -> float:
     """Return the share of the time between two samples in which a disk was busy, 0 to 1.
 
-    Overlaps or clock ticks can make either counter too large, so the smaller counter is used.
+    DiskSample has two counters. Overlapping requests or clock ticks may make one of them too large, so the
+    smaller counter is used.
     """
     busy_ms = min(last.requests_ms - first.requests_ms, last.busy_ms - first.busy_ms)
     return min(1.0, max(0.0, busy_ms / max((last.at_ns - first.at_ns) / NS_PER_MS, MIN_SPAN_MS)))
 
 
 class DiskMonitor:
-    """Monitor of other programs' load on a disk, from its creation until `share`.
+    """Monitor of other programs' load on a disk, from its creation until `share` is called.
 
-    Our processes must not use the disk in this time, because the system does not show whose a request is:
-    `write_bytes` counts memory to be written later, and a file system also writes its journal.
+    Our processes must not use the disk in this time, because the system does not show which process made a
+    request: `write_bytes` counts memory to be written later, and a file system also writes its journal.
     """
 
     def __init__(self, disk: str | None) -> None:

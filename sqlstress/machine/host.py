@@ -27,7 +27,7 @@ _SYSCTL_TIMEOUT_S = 2.0
 
 
 def describe_host() -> Host:
-    """Return a description of this machine. The call includes SLEEPS sleeps of 1 ms."""
+    """Return a description of this machine, including the median time of SLEEPS sleeps of 1 ms."""
     system = platform.system()
     return Host(
         system=system,
@@ -52,7 +52,8 @@ def usable_cores() -> int:
 def sleep_1ms() -> None:
     """Sleep for 1 ms as SQLite's busy handler does.
 
-    On Windows time.sleep uses a high-resolution timer, but SQLite calls Sleep(), which rounds up to ticks.
+    On Windows, time.sleep uses a high-resolution timer, but SQLite calls Sleep(), which rounds up to clock
+    ticks.
     """
     if sys.platform == "win32":
         import ctypes
@@ -115,13 +116,13 @@ def _registry_name() -> str:
 UNKNOWN = FileSystem("", "", "")
 ALL_MOUNTS = partial(psutil.disk_partitions, all=True)
 DATA_VOLUME = Path("/System/Volumes/Data")
-"""Volume with the users' folders on macOS, although their paths seem to be on the root volume."""
+"""Volume that has the users' folders on macOS, although their paths look like paths on the root volume."""
 
 
 def file_system_of(
     folder: Path, mounts: Callable[[], Iterable[Any]] = ALL_MOUNTS, data_volume: Path = DATA_VOLUME
 ) -> FileSystem:
-    """Return the file system of a folder, after resolving symbolic links, or UNKNOWN."""
+    """Return the file system of a folder, or UNKNOWN. Symbolic links are resolved."""
     try:
         return find_file_system(_mounted_path(folder.resolve(), data_volume), mounts())
     except (OSError, RuntimeError, psutil.Error):

@@ -19,7 +19,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
     This process must have no connection to a measured database.
     """
     for driver in drivers:
-        waited_s = _measured(driver, folder) if driver in DRIVERS else 0.0
+        waited_s = _shortest_wait_s(driver, folder) if driver in DRIVERS else 0.0
         if waited_s >= COARSE_S:
             text = (
                 f"The SQLite of {driver} waits for locks in steps of a second: a lock held for {HELD_S:g} s "
@@ -29,8 +29,7 @@ def wait_warnings(drivers: Iterable[str], folder: Path) -> Iterator[Warning]:
             yield Warning("coarse-busy-wait", text, True)
 
 
-def _measured(driver: str, folder: Path) -> float:
-    """Return the shortest wait for a lock in up to TRIES tries, in seconds; 0 if not measurable."""
+def _shortest_wait_s(driver: str, folder: Path) -> float:
     waited_s = math.inf
     try:
         for _ in range(TRIES):
@@ -38,5 +37,5 @@ def _measured(driver: str, folder: Path) -> float:
             if waited_s < COARSE_S:
                 break
         return waited_s
-    except Exception:  # The drivers' libraries have no common class of errors.
+    except Exception:  # Not measurable. The drivers' libraries have no common class of errors.
         return 0.0

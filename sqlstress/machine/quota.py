@@ -25,7 +25,10 @@ class ControlGroup(NamedTuple):
 
 
 class Stat(NamedTuple):
-    """Counters of a control group since its creation. Linux grants a quota per period, such as 0.1 s."""
+    """Counters of a control group since its creation.
+
+    Linux grants a quota of processor time for each period of, usually, 0.1 s.
+    """
 
     periods: int
     """Number of periods in which a process of the group wanted to run."""
@@ -36,7 +39,7 @@ class Stat(NamedTuple):
 
 
 def tightest_group(proc: Path = _PROC) -> ControlGroup | None:
-    """Return the control group with the lowest quota for a process; None if no quota limits it.
+    """Return the control group with the lowest quota of those that limit a process, or None.
 
     `proc` is the process's folder in /proc.
     """
@@ -65,7 +68,7 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
             continue
         root, mounted = words[3].rstrip("/"), Path(words[4])
         path = paths[kinds[0]]
-        # In a container, the mounted tree may begin at the container's group, so cut that part of the path.
+        # In a container, the mounted tree may begin at the container's group: cut the path up to this group.
         inner = path[len(root) :] if f"{path}/".startswith(f"{root}/") else ""
         folder = mounted / inner.strip("/")
         for ancestor in (folder, *folder.parents):
@@ -74,7 +77,6 @@ def _groups_with_quota(proc: Path) -> Iterator[ControlGroup]:
 
 
 def _quota(folder: Path) -> float | None:
-    """Return the number of cores that a group may use; None without a readable quota."""
     try:
         if (unified := folder / "cpu.max").exists():
             quota, period = unified.read_text().split()
@@ -111,7 +113,10 @@ class QuotaMonitor:
     """Counter of the periods of a measurement in which the CPU quota stopped the processes."""
 
     def __init__(self, begins_ns: int, ends_ns: int, group: ControlGroup | None = None) -> None:
-        """The times are in ns of `perf_counter_ns`. `group` is by default the group with the lowest quota."""
+        """The measurement is from `begins_ns` to `ends_ns`, times of `perf_counter_ns`.
+
+        By default, `group` is the group with the lowest quota.
+        """
         self._begins, self._ends = begins_ns, ends_ns
         self._group = group or (tightest_group() if sys.platform == "linux" else None)
         self._first = self._last = read_stat(self._group) if self._group else None

@@ -22,7 +22,7 @@ _VERSION = re.compile(rb"\x00(3\.\d{1,2}\.\d{1,2})(?:\.\d{1,2})?\x00")
 
 
 class Build(NamedTuple):
-    """The SQLite library that a file contains."""
+    """SQLite library that a file contains: a program, or a shared library."""
 
     file: str
     version: str
@@ -42,7 +42,7 @@ def build_in(file: Path) -> Build | None:
 
 
 def builds_of_process(pid: int) -> list[Build]:
-    """Return the SQLite libraries of a running process. Raises UsageError."""
+    """Return the SQLite libraries of a running process. Raises UsageError if it cannot be examined."""
     try:
         return [*builds_of_files(_mapped_files(psutil.Process(pid)))]
     except psutil.Error as error:
@@ -50,7 +50,7 @@ def builds_of_process(pid: int) -> list[Build]:
 
 
 def builds_of_program(path: Path) -> list[Build]:
-    """Return the SQLite library in a file, as a list. Raises UsageError if it is unreadable."""
+    """Return a list with the SQLite library in a file, or []. Raises UsageError for an unreadable file."""
     try:
         build = build_in(path)
     except OSError as error:

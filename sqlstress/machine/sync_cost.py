@@ -21,7 +21,7 @@ BLOCK = 4096
 MIN_SAMPLES = 8
 """Minimum number of samples of each kind (appending, overwriting), however slow they are."""
 MOST = 200
-"""Maximum number of samples of each kind."""
+"""Maximum number of samples of each kind (appending, overwriting)."""
 BUDGET_NS = 150_000_000
 """Time limit for the samples of one kind after the first MIN_SAMPLES, in ns."""
 
@@ -29,7 +29,7 @@ Sync = Callable[[int], object]
 
 
 def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
-    """Return the names of SQLite's sync calls. SQLite uses the first that works.
+    """Return the names of the sync calls of which SQLite uses the first that works.
 
     Source: os_unix.c, full_fsync(), with HAVE_FDATASYNC as configure sets it; os_win.c, winSync().
     """
@@ -41,7 +41,7 @@ def sync_calls(system: str, fullfsync: bool) -> tuple[str, ...]:
 
 
 def call(primitive: str) -> Sync:
-    """Return the function that makes a sync call by its name. Raises OSError if not available here."""
+    """Return the function that makes the sync call `primitive`. Raises OSError if it is not available."""
     if primitive == "F_FULLFSYNC" and sys.platform == "darwin":
         import fcntl
 
@@ -93,19 +93,18 @@ def measure(
 
 
 def nearest_rank(values: Sequence[int], percent: int) -> int:
-    """Return a percentile by nearest rank: the smallest value that `percent` % of them do not exceed."""
+    """Return a percentile by nearest rank: the smallest value that `percent` % of `values` do not exceed."""
     return sorted(values)[max(0, ceil(len(values) * percent / 100) - 1)]
 
 
 def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
-    """Return a function that writes the block with a given number and syncs the file."""
     # Some file systems write repeated or compressible blocks faster, or not at all.
     padding, serial = secrets.token_bytes(BLOCK - 8), count(1)
 
     def write(block: int) -> None:
         os.lseek(descriptor, block * BLOCK, os.SEEK_SET)
         left = next(serial).to_bytes(8, "little") + padding
-        while left:  # A full disk writes a part of the block first; only the next write fails.
+        while left:  # On a full disk, a part of the block is written first, and the next write fails.
             left = left[os.write(descriptor, left) :]
         sync(descriptor)
 
@@ -115,7 +114,10 @@ def _writer(descriptor: int, sync: Sync) -> Callable[[int], None]:
 def _samples(
     write: Callable[[int], None], blocks: Iterable[int], clock: Callable[[], int], budget_ns: int
 ) -> list[int]:
-    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns, limited by `budget_ns`."""
+    """Return MIN_SAMPLES to MOST durations of "write and sync", in ns.
+
+    Stop when all samples after the first MIN_SAMPLES together have taken `budget_ns`.
+    """
     samples: list[int] = []
     spent = 0
     for block in blocks:
@@ -129,7 +131,6 @@ def _samples(
 
 
 def _first_working(descriptor: int, names: Sequence[str], call_of: Callable[[str], Sync]) -> tuple[str, Sync]:
-    """Return the name and function of the first sync call that works on the file."""
     *preferred, last = names
     for name in preferred:
         with suppress(OSError):

@@ -22,7 +22,7 @@ _LEVELS = {
 
 
 def durability_settings(settings: Settings) -> Settings:
-    """Return the settings on which durability depends. Of repeated pragmas the last counts."""
+    """Return the settings on which durability depends. If a pragma is repeated, the last value counts."""
     pragmas = {name.lower(): value.lower() for name, value in settings.pragmas}
     synchronous = pragmas.get("synchronous", settings.synchronous)
     fullfsync = pragmas.get("fullfsync")
@@ -34,7 +34,7 @@ def durability_settings(settings: Settings) -> Settings:
 
 
 def level(wish: Settings, build: SqliteBuild) -> str:
-    """Return the requested value of `PRAGMA synchronous`, or the library's default.
+    """Return the value of `PRAGMA synchronous` that `wish` requests, or else the library's default.
 
     Source: sqliteInt.h: DEFAULT_WAL_SYNCHRONOUS defaults to DEFAULT_SYNCHRONOUS, which defaults to 2.
     """
@@ -49,7 +49,7 @@ def level(wish: Settings, build: SqliteBuild) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Facts about the environment and the planned cases, from which the warnings follow."""
+    """Facts about the machine and the planned cases (sets of options), from which the warnings follow."""
 
     host: Host
     file_system: FileSystem
@@ -65,12 +65,12 @@ class MachineFacts:
 
     @property
     def wishes(self) -> tuple[Settings, ...]:
-        """Requested durability settings of all cases, without duplicates."""
+        """Requested settings on which durability depends, of all cases, without duplicates."""
         return tuple(dict.fromkeys(map(durability_settings, self.settings)))
 
     @property
     def wal(self) -> bool:
-        """Whether a case uses WAL, or may use it (the user's application chooses the journal mode)."""
+        """Whether a case uses a WAL, or may use it if the user's application chooses the journal mode."""
         return any(wish.journal_mode in ("wal", KEEP_JOURNAL_MODE) for wish in self.wishes)
 
     @property
@@ -80,7 +80,6 @@ class MachineFacts:
 
     @property
     def macos(self) -> bool:
-        """Whether the host runs macOS."""
         return self.host.system == "Darwin"
 
     @property
@@ -91,9 +90,9 @@ class MachineFacts:
 
 
 NO_DISK_UNDER_NS = 20_000
-"""Minimum plausible time for a disk to write and sync a block, in ns."""
+"""Minimum plausible time of writing and syncing a block, in ns. A shorter time shows that no disk is used."""
 TICK_OVER_NS = 5_000_000
-"""Duration of a 1 ms sleep above which it was rounded up to a clock tick, in ns."""
+"""Maximum plausible duration of a sleep of 1 ms, in ns. A longer sleep was rounded up to a clock tick."""
 
 _MEMORY = frozenset({"tmpfs", "ramfs", "rootfs", "devtmpfs"})
 # Prefixes of types such as nfs4, fuse.sshfs and virtiofs.virtiofs0. fakeowner is from Docker Desktop.
@@ -106,13 +105,13 @@ _SHARED = (
 
 def warn(facts: MachineFacts) -> tuple[Warning, ...]:
     """Return the warnings that apply, the serious ones first."""
-    rules = (_disk, _library, _apple, _durability, _host) if facts.builds else (_host,)
-    warnings = [warning for rule in rules for warning in rule(facts)]
+    rules = (_disk_warnings, _library_warnings, _macos_warnings, _durability_warnings)
+    applicable = (*rules, _host_warnings) if facts.builds else (_host_warnings,)
+    warnings = [warning for rule in applicable for warning in rule(facts)]
     return tuple(sorted(warnings, key=lambda warning: not warning.serious))
 
 
-def _disk(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings about a disk on which a sync has no effect, and about a shared file system."""
+def _disk_warnings(facts: MachineFacts) -> Iterator[Warning]:
     mounted, cost = facts.file_system, facts.sync.overwrite_p50_ns
     options = mounted.options.split(",")
     fault = ""
@@ -139,8 +138,7 @@ def shared_file_system(mounted: FileSystem, harm: str, *, serious: bool = True) 
     return Warning("shared-file-system", f"{name} is a shared or network file system: {harm}.", serious)
 
 
-def _library(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings about bugs and settings that can corrupt a database or have no effect."""
+def _library_warnings(facts: MachineFacts) -> Iterator[Warning]:
     versions = dict.fromkeys(build.version for build in facts.builds if has_wal_reset_bug(build.version))
     if versions:
         yield Warning(
@@ -164,8 +162,7 @@ def _library(facts: MachineFacts) -> Iterator[Warning]:
         )
 
 
-def _apple(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings for macOS: commits in the drive's cache, Apple's SQLite library."""
+def _macos_warnings(facts: MachineFacts) -> Iterator[Warning]:
     durable = {"full", "extra"}
     plain = [wish for wish in facts.wishes if not wish.fullfsync]
     if facts.macos and any(level(wish, build) in durable for wish in plain for build in facts.builds):
@@ -189,8 +186,7 @@ def _apple(facts: MachineFacts) -> Iterator[Warning]:
         )
 
 
-def _durability(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield a warning for each combination of settings that can lose data at a power failure."""
+def _durability_warnings(facts: MachineFacts) -> Iterator[Warning]:
     levels = {(wish.journal_mode, level(wish, build)) for wish in facts.wishes for build in facts.builds}
     for journal, synchronous in sorted(levels):
         danger = power_failure_risk(journal, synchronous)
@@ -203,8 +199,7 @@ def _durability(facts: MachineFacts) -> Iterator[Warning]:
             )
 
 
-def _host(facts: MachineFacts) -> Iterator[Warning]:
-    """Yield warnings about facts that make figures differ from those of other machines or loops."""
+def _host_warnings(facts: MachineFacts) -> Iterator[Warning]:
     slept, cores = facts.host.sleep_1ms_ns, facts.host.cores
     if slept is not None and slept > TICK_OVER_NS:
         yield Warning(

@@ -1,4 +1,4 @@
-"""Connection strings (DSN) of PostgreSQL servers, whose passwords are never shown or saved.
+"""Connection strings (DSN) of PostgreSQL servers. Their passwords are never shown or saved.
 
 Only code that connects to the server reads the complete string; other code gets user@host:port/database.
 """
@@ -21,13 +21,13 @@ EXTRA = f"python -m pip install {PACKAGE}"
 
 _URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w.+$-]{1,63}")
-"""Pattern of a user or database name that is shown. Other text may be part of an unquoted password."""
+"""Pattern of user and database names that are shown. Other text may be part of an unquoted password."""
 _HOST = re.compile(r"[\w.:%-]{1,255}|[@/][\w./@+ -]{0,200}")
 _PORT = re.compile(r"\d{1,5}")
 
 
 class Dsn(str):
-    """Connection string. Its value as a str has only the parts that may be shown."""
+    """Connection string. As a str, it has only the parts that may be shown."""
 
     whole: str
     """Complete connection string, perhaps with a password."""
@@ -53,7 +53,7 @@ def dsn(value: Any) -> Dsn:
     are_valid = [not host or _HOST.fullmatch(host) for host in hosts]
     are_valid += [not port or _PORT.fullmatch(port) for port in ports]
     if not all(are_valid):
-        raise _unquoted()
+        raise _error_without_quote()
     user, database = (_shown_name(parts.get(name)) for name in ("user", "dbname"))
     user_part = f"{user}@" if user else ""
     host_part = ",".join(hosts) or "localhost"
@@ -71,7 +71,7 @@ def redact(value: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words of a command line, with connection strings redacted everywhere."""
+    """Return the words of a command line. Connection strings in them are redacted."""
     shown: list[str] = []
     for previous, word in pairwise(("", *words)):
         name, is_given, value = word.partition("=")
@@ -104,7 +104,7 @@ def _parse(text: str) -> dict[str, str]:
         # last @ belongs to the password, and libpq would use a part of the password as host.
         before_host, _, _ = text.partition("://")[2].rpartition("@")
         if "@" in before_host or "/" in before_host:
-            raise _unquoted()
+            raise _error_without_quote()
     try:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
@@ -113,11 +113,10 @@ def _parse(text: str) -> dict[str, str]:
         return {name: str(part) for name, part in conninfo_to_dict(text).items()}
     except Exception:
         # The message of psycopg would quote the connection string.
-        raise _unquoted() from None
+        raise _error_without_quote() from None
 
 
-def _unquoted() -> ValueError:
-    """Return the error for an invalid connection string. Its message does not quote the string."""
+def _error_without_quote() -> ValueError:
     return ValueError(
         "this is not a connection string: write postgresql://user@host:port/database. Write %40 for an @ "
         "in a name or password, or set PGPASSWORD"
@@ -136,12 +135,12 @@ def _defaults() -> dict[str, str]:
 
 
 def _shown_name(value: str | None) -> str:
-    """Return a user or database name; HIDDEN if it may be part of a password, "" for None."""
+    """Return a user or database name, HIDDEN if it may be part of a password, or "" for None."""
     return "" if not value else value if _PLAIN.fullmatch(value) else HIDDEN
 
 
 def _is_local(host: str) -> bool:
-    """Return whether a host is this machine: empty, a socket's path, or a loopback address."""
+    # An empty host, or a path, is a socket of this machine.
     if not host or host[0] in "/@" or host.lower() == "localhost":
         return True
     from ipaddress import ip_address

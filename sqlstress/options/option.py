@@ -1,7 +1,8 @@
 """Definition of options: name, parser, default and help of each setting of a case.
 
-An option is a dataclass field, made by the function `option`. It defines the option on the command line, the
-key in a plan, the entry in the reference, and the field in the JSON report and its schema.
+An option is a dataclass field, made by the function `option`. The field defines the option on the command
+line, the key in a plan (a TOML file), the entry in docs/options.md, and the field in the JSON report and its
+schema.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ONE, MANY, REST = "one", "many", "rest"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Definition of an option."""
+    """Definition of an option, from which the command line, plans and the JSON Schema are built."""
 
     name: str
     """Long name on the command line, without dashes; also the key in a plan."""
@@ -57,7 +58,7 @@ class Option:
     column: str | None = ""
     """Name of the CSV column; empty for the field's name, None for no column."""
     aliases: tuple[str, ...] = ()
-    """Old spellings, with dashes, which are accepted but not shown."""
+    """Old spellings, with dashes. They are accepted but not shown."""
 
     @property
     def value(self) -> Any:
@@ -83,9 +84,9 @@ def option(
 ) -> Any:
     """Return a dataclass field that is an option, with the parsed default.
 
-    `name` is needed if it differs from the field's. `more` has further attributes of the Option. A `required`
-    field has no default, because all code that makes a case sets it. `unsaid` is the field's value, if not
-    the default, in a report that lacks the field.
+    `name` is the option's name, if it differs from the field's. `more` has further attributes of the Option.
+    A `required` field has no default, because all code that makes a case sets it. `unsaid` is the value for
+    an older report without the field, if it is not the default.
     """
     definition = Option(name, parse, default, group, help, **more)
     if required:
@@ -98,7 +99,7 @@ def option(
 
 @cache
 def options_of(cls: Any) -> Mapping[str, Option]:
-    """Return the options of a dataclass by field name, without fields that are no options."""
+    """Return the options among the fields of a dataclass, by field name."""
     return {
         item.name: replace(option, name=option.name or item.name.replace("_", "-"))
         for item in fields(cls)
@@ -111,7 +112,7 @@ def has_default(item: Field[Any]) -> bool:
 
 
 def select_options(options: Mapping[str, Option], *names: str) -> tuple[Option, ...]:
-    """Return the options with these names, or all options. Raises KeyError for an unknown name."""
+    """Return the options with these names, or all if there is no name. Raises KeyError if one is unknown."""
     by_name = {option.name: option for option in options.values()}
     return tuple(by_name[name] for name in names or by_name)
 

@@ -16,14 +16,14 @@ from typing import Any
 from sqlstress.statistics.units import parse_duration
 
 Parse = Callable[[Any], Any]
-"""Function from an unparsed to a parsed value. Raises ValueError for an invalid value."""
+"""Function that parses a value. Raises ValueError for an invalid value."""
 
 DAY_S = 86_400.0
 MAX_NUMBERS = 10_000
-"""Maximum number of values in a list, including repeated values, to save time and memory."""
+"""Maximum number of values in a list, including repeated values: a larger list would need much memory."""
 _RANGE = re.compile(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*")
 MAX_UNITLESS_S = 60.0
-"""Longest duration without a unit, in seconds: "2000" probably means milliseconds."""
+"""Maximum duration without a unit, in seconds: "2000" probably means milliseconds."""
 _NUMBER = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})\s*")
 _PRAGMA = re.compile(r"([a-z_]{1,64})=([-+.\w]{1,64})", re.IGNORECASE | re.ASCII)
 _SWITCH: dict[str | int, bool] = {
@@ -54,11 +54,11 @@ def abbreviate(value: Any) -> str:
 MAX_SUGGESTIONS = 3
 """Maximum number of names in a suggestion."""
 MAX_LISTED_CHARACTERS = 120
-"""Maximum length of the list of names in an error. Longer lists are cut to two names."""
+"""Maximum length of a list of valid names in an error. A longer list is cut to two names."""
 
 
 def suggestion(word: object, known: Iterable[str], most: int = 1) -> str:
-    """Return " Did you mean ...?" with up to `most` names similar to `word`; "" if there are none."""
+    """Return " Did you mean ...?" with up to `most` known names similar to `word`; "" if there are none."""
     if not isinstance(word, str):
         return ""
     near = difflib.get_close_matches(word.strip().lower()[:100], list(known), n=most, cutoff=0.6)
@@ -72,7 +72,7 @@ def join_alternatives(names: Sequence[str]) -> str:
 
 
 def unknown_name_error(value: Any, names: Sequence[str]) -> ValueError:
-    """Return the error for a value not in `names`, with the most similar names."""
+    """Return the error for a value that is not in `names`, with the most similar names."""
     near, expected = suggestion(value, names, MAX_SUGGESTIONS), f"one of {', '.join(names)}"
     if len(expected) > MAX_LISTED_CHARACTERS:
         expected = f"a value such as {join_alternatives(names[:2])}"
@@ -105,7 +105,6 @@ def schema_keywords(parse: Parse) -> dict[str, Any]:
 
 
 def _with_keywords(parse: Parse, **keywords: Any) -> Parse:
-    """Attach JSON Schema keywords to a parser, and return the parser."""
     parse.constraint = keywords  # type: ignore[attr-defined]
     return parse
 
@@ -137,7 +136,7 @@ ratio = percentage(0, 1)
 
 
 def choice(*names: str) -> Parse:
-    """Return a parser of one of these names. Capital letters are accepted."""
+    """Return a parser that accepts one of these names, also in capital letters."""
 
     def parse(value: Any) -> str:
         if isinstance(value, str) and value.lower() in names:
@@ -177,7 +176,7 @@ def switch(value: Any) -> bool:
 
 
 def duration_with_unit(least_s: float) -> Parse:
-    """Return a parser like `duration`, for which a number without a unit is an error."""
+    """Return a parser of durations like `duration`, but a number without a unit is an error."""
     return duration(least_s, 0.0)
 
 
@@ -208,7 +207,7 @@ _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 def byte_size(least: int, most: int) -> Parse:
-    """Return a parser of sizes such as "100MB", "1.5GB" or a number, in bytes."""
+    """Return a parser of sizes such as "100MB", "1.5GB" or a number of bytes. Parsed values are in bytes."""
 
     def parse(value: Any) -> int:
         match = None if isinstance(value, bool) else _SIZE.fullmatch(str(value)[:40])
@@ -223,7 +222,7 @@ def byte_size(least: int, most: int) -> Parse:
 
 
 def milliseconds(least_s: float) -> Parse:
-    """Return a parser of durations from `least_s` seconds to a day, in whole ms."""
+    """Return a parser of durations from `least_s` seconds to a day. Parsed values are in whole ms."""
     seconds = duration(least_s)
     return lambda value: round(seconds(value) * 1000)
 
@@ -236,9 +235,10 @@ def ranges(most: int) -> Parse:
 
 
 def _number_list(item: re.Pattern[str], most: int, noun: str, kind: str, examples: str, within: str) -> Parse:
-    """Return a parser of lists of numbers up to `most`. The str parameters are for error messages.
+    """Return a parser of lists of numbers up to `most`.
 
-    The pattern `item` matches a number or a range. Its groups are both ends and, perhaps, the step.
+    The pattern `item` matches a number or a range. Its groups are the first number, the last number and,
+    perhaps, the step. The str parameters are parts of error messages.
     """
 
     def span(value: Any) -> range:

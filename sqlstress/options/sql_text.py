@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Token(NamedTuple):
-    """Token of an SQL text."""
+    """Token of an SQL text: its kind, text and place."""
 
     kind: str
     """Kind: space, quoted, parameter, word, number, end (a semicolon) or other."""
@@ -18,14 +18,14 @@ class Token(NamedTuple):
 
 
 class Dialect(NamedTuple):
-    """Lexical rules of a product's SQL."""
+    """Lexical rules of SQL in SQLite or PostgreSQL, which split a text into tokens."""
 
     pattern: re.Pattern[str]
     """Pattern of any token. The matching group's name is the kind of the token."""
     quotes: str
-    """Characters that open quoted text. A token of kind "other" with such a character is not closed."""
+    """Characters that open quoted text. A token of kind "other" with such a character is unclosed."""
     body: re.Pattern[str]
-    """Pattern of the beginning of a statement that has semicolons up to an END, such as CREATE TRIGGER."""
+    """Pattern of the beginning of a statement, such as CREATE TRIGGER, that has semicolons before its END."""
 
     def tokens(self, text: str, start: int = 0, end: int | None = None) -> Iterator[Token]:
         """Yield the tokens of a text from `start` to `end`, including spaces and comments."""
@@ -33,8 +33,7 @@ class Dialect(NamedTuple):
             yield Token(str(match.lastgroup), match[0], match.start())
 
 
-def _pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
-    """Return the pattern of any token, from the patterns in which dialects differ."""
+def _token_pattern(comment: str, quoted: str, parameter: str, word: str) -> re.Pattern[str]:
     return re.compile(
         rf"""(?P<space>\s+|--[^\n]*|{comment})
         |(?P<quoted>{quoted})
@@ -51,14 +50,13 @@ _STRING, _NAME = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"'
 _DOLLAR = r"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$.*?\$(?P=tag)\$"
 
 
-def _nested(depth: int) -> str:
-    """Return the pattern of a comment, with comments nested up to `depth` times."""
-    inner = f"|{_nested(depth - 1)}" if depth else ""
+def _nested_comment(depth: int) -> str:
+    inner = f"|{_nested_comment(depth - 1)}" if depth else ""
     return rf"/\*(?:[^*/]|\*(?!/)|/(?!\*){inner})*(?:\*/|\Z)"
 
 
 SQLITE = Dialect(
-    _pattern(
+    _token_pattern(
         r"/\*(?:.*?\*/|.*\Z)",
         rf"{_STRING}|{_NAME}|`(?:[^`]|``)*`|\[[^]]*]",
         r"[:@$][A-Za-z_]\w*|\?\d*",
@@ -68,8 +66,8 @@ SQLITE = Dialect(
     re.compile(r"create (?:temp |temporary )?trigger\b"),
 )
 POSTGRES = Dialect(
-    _pattern(
-        _nested(3),
+    _token_pattern(
+        _nested_comment(3),
         rf"[eE]'(?:[^'\\]|''|\\.)*'|{_STRING}|{_NAME}|{_DOLLAR}",
         r":[A-Za-z_]\w*|\$\d+",
         r"[A-Za-z_][\w$]*",

@@ -1,7 +1,7 @@
 """Functions of a child process: it sends messages to its parent, and ends when its parent ends.
 
-A process can be killed while it sends a message. So it sends messages in pieces that pipes accept whole or
-not at all, and the receiver never waits for the rest of a piece.
+A process can be killed while it sends a message. So it sends a message in pieces that a pipe accepts whole or
+not at all, and the parent never waits for the rest of a piece.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ else:
     Pipe = connection.Connection
 
 PIECE = 2000
-"""Length of a piece of a message, in bytes; below 2,048 bytes with multiprocessing's header.
+"""Maximum length of a piece of a message, in bytes. With multiprocessing's header, it is below 2,048 bytes.
 
-macOS accepts whole writes of up to 2,048 bytes, Linux of half a socket's buffer, Windows every message.
+Systems accept a write whole up to a limit: 2,048 bytes on macOS, half the socket's buffer on Linux. Windows
+accepts every message whole.
 """
 MORE, LAST = b"+", b"."
 """First byte of a piece: MORE if further pieces of the same message follow, else LAST."""
 LIFELINES: list[int] = []
-"""File descriptors that become readable when this process must end."""
+"""File descriptors that become readable when this process must end, because its fork server has ended."""
 
 
 def send(pipe: Pipe, message: Any) -> None:
@@ -43,9 +44,9 @@ def send(pipe: Pipe, message: Any) -> None:
 
 
 def init_child() -> None:
-    """Prepare a child process to ignore Ctrl-C, and to end when its parent has ended for any reason.
+    """Let this child process ignore Ctrl-C, and end when its parent has ended for any reason.
 
-    Call it before anything else. Raises EnvironmentFailure if the system allows no thread for this.
+    Call it before anything else. Raises EnvironmentFailure if the system refuses a thread.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "win32":
@@ -60,13 +61,16 @@ _final_calls: list[Callable[[], None]] = []
 
 
 def on_parent_end(act: Callable[[], None]) -> None:
-    """Register a function to call if the parent dies, on another thread, before this process exits."""
+    """Register a function to call when the parent has ended, before this process exits.
+
+    It is called on another thread than the main thread.
+    """
     _final_calls.append(act)
 
 
 def end_with_parent() -> None:
     """Wait until the parent process has ended; end this process with exit code 1."""
-    # daemon=True does not end this process if the parent is killed.
+    # The flag `daemon` of multiprocessing does not end this process if the parent is killed.
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel, *LIFELINES])

@@ -15,9 +15,9 @@ _TRIES = 20
 _PAUSE_S = 0.05
 _LOCK_OFFSET = 1 << 30
 _VERBATIM = "\\\\?\\"
-"""Prefix with which Windows accepts a path of any length."""
+"""Prefix of a path that Windows accepts at any length."""
 MAX_PATH_LENGTH = 259 if sys.platform == "win32" else sys.maxsize
-"""Maximum length of a path, in characters, unless Windows is configured for more."""
+"""Maximum length of a path, in characters, unless Windows is configured to allow longer paths."""
 _MAX_MESSAGE = 200
 Result = TypeVar("Result")
 _SIZES = ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
@@ -67,7 +67,7 @@ def lock(stream: IO[Any]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return the text of an error, with a note if the path is too long for Windows."""
+    """Return the text of an error, with a note if its path is too long for Windows."""
     text = error.strerror or type(error).__name__
     names = [name for name in (error.filename, error.filename2) if isinstance(name, str)]
     if isinstance(error, FileNotFoundError) and names:
@@ -76,7 +76,7 @@ def reason(error: OSError) -> str:
 
 
 def path_length_note(path: Path) -> str:
-    """Return a note, in brackets, on a path that is too long for Windows, or ""."""
+    """Return a note, in brackets, if a path is too long for Windows; else ""."""
     length = len(str(path.absolute()))
     if length <= MAX_PATH_LENGTH or str(path).startswith(_VERBATIM):
         return ""
@@ -93,7 +93,7 @@ def parse_mountinfo(text: str) -> list[list[str]]:
 
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
-"""Octal escape, which Linux writes for a space, tab, newline or backslash."""
+"""Pattern of an octal escape, which Linux writes for a space, tab, newline or backslash."""
 
 
 def short_path(path: Path) -> str:
@@ -103,9 +103,9 @@ def short_path(path: Path) -> str:
 
 
 def read_text(path: Path, most: int) -> str:
-    """Return the text of a file of up to `most` bytes, in UTF-8 or the encoding of its byte-order mark.
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte-order mark, as editors on Windows write.
 
-    Editors on Windows write such a mark. Raises OSError, or ValueError if the file is too large or not text.
+    Raises OSError, or ValueError if the file has more than `most` bytes or is not text.
     """
     with path.open("rb") as file:
         data = file.read(most + 1)

@@ -4,9 +4,9 @@ The server belongs to one measurement, so that it has the measurement's environm
 
 The fork server of multiprocessing is about as fast (benchmarks/results/forkserver.md). Reasons against it:
 
-- In Python 3.11 to 3.14 a SIGKILL of the program leaves its socket file and folder behind, and the next
-  start of sqlstress cannot know whether they are in use.
-- If the system refuses a fork, that server prints a traceback and ends. This server reports the error.
+- In Python 3.11 to 3.14, a SIGKILL of the program leaves the server's socket file and folder behind, and the
+  next start of sqlstress cannot know whether they are in use.
+- If the system refuses a fork, that server prints a traceback and ends. Our server reports the error.
 - A program has only one such server. In a program that uses sqlstress as a library, our modules would
   replace the program's, and stopping the server would wait for the program's processes.
 
@@ -40,10 +40,10 @@ assert sys.platform != "win32"
 
 END_S = 2.0
 AHEAD = 16
-"""Maximum number of processes that are requested before the first of them has started.
+"""Maximum number of processes that are requested from the server before the first of them has started.
 
-On a busy machine it is slow to wait for each process. But systems limit the number of file descriptors in
-messages that the server has not read yet to some hundreds.
+On a busy machine, it is slow to wait for each process. But systems limit the file descriptors in messages
+that the server has not read yet, to some hundreds.
 """
 LOST_EXIT_CODE = 255
 """Exit code of a process that ended because the fork server ended, as in multiprocessing."""
@@ -58,7 +58,7 @@ _PRIVATE = (
     (reduction, "recvfds", 2),
     (popen_forkserver.Popen, "duplicate_for_child", 2),
 )
-"""Undocumented functions of multiprocessing in use, each with its number of arguments."""
+"""Undocumented functions of multiprocessing that this module calls, with their numbers of arguments."""
 
 
 def is_possible() -> bool:
@@ -75,7 +75,10 @@ def _takes(home: object, name: str, arguments: int) -> bool:
 
 
 class ForkServer(processes.Starter):
-    """A server process that has imported `modules` and forks processes, for a `with` block."""
+    """Starter of processes, which a server process forks after it has imported `modules`.
+
+    The server runs during the `with` block.
+    """
 
     def __init__(self, modules: Sequence[str]) -> None:
         # This module is imported, too, because each forked process loads an object of a class defined here.
@@ -105,7 +108,10 @@ class ForkServer(processes.Starter):
         return process
 
     def fork(self, descriptors: list[int]) -> None:
-        """Fork a process with these descriptors; start the server again if it has died. Raises OSError."""
+        """Let the server fork a process that inherits `descriptors`. Raises OSError.
+
+        If the server has died, start it again first.
+        """
         if self._channel and self._process and self._process.is_alive():
             with suppress(BrokenPipeError):  # A server that was just killed still counts as alive.
                 return reduction.sendfds(self._channel, descriptors)
@@ -131,7 +137,7 @@ class ForkServer(processes.Starter):
 
 
 _SERVER: ContextVar[ForkServer] = ContextVar("server")
-"""Fork server for the process that is now being started."""
+"""Server that forks the process that is being started."""
 
 
 class _ForkedProcess(BaseProcess):
@@ -148,7 +154,7 @@ class _Forked(popen_forkserver.Popen):
     _fds: list[int]
     """Descriptors of this process that the forked process inherits."""
     _id: int | None = None
-    """Process id; a negative error number if the fork failed; None until the server has answered."""
+    """Process id, or a negative error number if the fork failed; None until the server has answered."""
 
     def _launch(self, process: BaseProcess) -> None:
         task_data = io.BytesIO()
@@ -160,20 +166,20 @@ class _Forked(popen_forkserver.Popen):
             set_spawning_popen(None)
         task, task_writer = os.pipe()
         self.sentinel, status = os.pipe()
-        # Keep the writer open: if this process ends, the forked process reads the end of the file.
+        # Keep `task_writer` open: if this process ends, the forked process reads the end of the file.
         self.finalizer = util.Finalize(self, _close, (task_writer, self.sentinel))
         try:
             _SERVER.get().fork([task, status, *self._fds])
         finally:
             _close(task, status)
         os.set_blocking(self.sentinel, False)
-        # After a failed fork no process reads this, and the negative id reports the failure.
+        # After a failed fork, no process reads the task, and the negative id reports the failure.
         with suppress(BrokenPipeError), open(task_writer, "wb", closefd=False) as stream:
             stream.write(task_data.getbuffer())
 
     @property
     def pid(self) -> int:  # type: ignore[override]
-        """Process id; waits for the server's answer. Raises OSError if the fork failed."""
+        """Process id, after a wait for the server's answer. Raises OSError if the fork failed."""
         while self.poll() is None and self._id is None:
             connection.wait([self.sentinel])
         if self._id is None:
@@ -185,7 +191,7 @@ class _Forked(popen_forkserver.Popen):
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit code; None if the process still runs after `timeout` seconds."""
         until = math.inf if timeout is None else time.monotonic() + timeout
-        # The sentinel is readable before the end, too: the process id arrives on it first.
+        # The sentinel is readable before the end of the process, too: the process id arrives on it first.
         while self.poll() is None and (left := until - time.monotonic()) > 0:
             connection.wait([self.sentinel], None if timeout is None else left)
         return self.returncode
@@ -217,10 +223,10 @@ MOST = 250
 
 
 def serve(channel: socket.socket, modules: Sequence[str]) -> None:
-    """Import the modules, and fork a process per request until the other end of the channel is closed.
+    """Run the server: import the modules, and fork a process per request until the channel is closed.
 
-    The server has one thread and opens no file, so that forked processes start like spawned ones. Forked
-    processes end when the server ends, because no other process could report their exit codes.
+    The server has one thread and opens no file, so that forked processes start like spawned processes. They
+    end when the server ends, because no other process could report their exit codes.
     """
     for name in modules:
         with suppress(ImportError):  # The process that needs the module reports the error.
@@ -251,7 +257,7 @@ class _Server:
             ready = connection.wait([self._channel, self._ended])
             if self._ended in ready:
                 os.read(self._ended, 4096)
-                self._report_ends()
+                self._report_exit_codes()
             if self._channel in ready:
                 try:
                     descriptors = reduction.recvfds(self._channel, MOST)
@@ -260,7 +266,7 @@ class _Server:
                 self._fork(*descriptors)
 
     def _fork(self, task: int, status: int, *inherited: int) -> None:
-        """Fork a process that reads its task from `task`; write its id or a negative errno to `status`."""
+        """Fork a process that reads its task from `task`. Write its id, or a negative errno, to `status`."""
         try:
             pid = os.fork()
         except OSError as error:
@@ -298,8 +304,7 @@ class _Server:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _report_ends(self) -> None:
-        """Send the exit code of every process that has ended to the parent."""
+    def _report_exit_codes(self) -> None:
         while self._status:
             pid, wait_status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

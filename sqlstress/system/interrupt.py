@@ -1,8 +1,8 @@
-"""Stop signals, such as Ctrl-C.
+"""Handling of stop signals, such as Ctrl-C.
 
-During a measurement a stop signal only sets a flag, which waiting code checks: an exception could occur
-anywhere, even inside a clean-up. Before and after a measurement the first stop signal raises
-KeyboardInterrupt, and later ones have no effect.
+During a measurement, a stop signal only sets a flag, which waiting code checks. An exception could interrupt
+any code, even a clean-up. Before and after a measurement, the first stop signal raises
+KeyboardInterrupt, and later signals have no effect.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def install_stop_handlers() -> None:
 
 
 def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
-    """Repeat a KeyboardInterrupt that was raised in a finalizer: Python itself would only print it."""
+    """Repeat a KeyboardInterrupt that was raised in a finalizer. Python would only print the exception."""
     error = unraisable.exc_value
     if isinstance(error, KeyboardInterrupt) and error.args:
         signal.signal(error.args[0], _raise)
@@ -42,8 +42,8 @@ def _repeat_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _signal_main_thread(number: int) -> None:
-    """Send a signal to the main thread after it has left `_repeat_interrupt`, and so the finalizer."""
-    while _is_in_hook():
+    """Send a signal to the main thread when it has left `_repeat_interrupt`, and so the finalizer."""
+    while _is_repeating_interrupt():
         time.sleep(_REPEAT_AFTER_S)
     if sys.platform == "win32":
         signal.raise_signal(number)
@@ -51,8 +51,7 @@ def _signal_main_thread(number: int) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
-def _is_in_hook() -> bool:
-    """Return whether the main thread runs `_repeat_interrupt`."""
+def _is_repeating_interrupt() -> bool:
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         if frame.f_code is _repeat_interrupt.__code__:
@@ -62,7 +61,7 @@ def _is_in_hook() -> bool:
 
 
 def ignore_stop_signals() -> None:
-    """Ignore handled stop signals: during Python's own clean-up they would print a traceback."""
+    """Ignore the stop signals that we handle: during Python's own clean-up they would print a traceback."""
     for number in _stop_signals():
         if signal.getsignal(number) == _raise:
             signal.signal(number, signal.SIG_IGN)
@@ -74,7 +73,7 @@ def _raise(number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_signals() -> list[signal.Signals]:
-    """Return the stop signals that this thread can catch, without ignored ones (nohup ignores SIGHUP)."""
+    """Return the stop signals that this thread can catch, without those that are ignored (as by nohup)."""
     if threading.current_thread() is not threading.main_thread():
         return []
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows.
@@ -83,10 +82,9 @@ def _stop_signals() -> list[signal.Signals]:
 
 
 class StopSignals:
-    """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal).
+    """Context manager that catches stop signals (Ctrl-C, SIGTERM, a closed terminal). `check` reports them.
 
-    If `check` has not reported a signal by the end of the block, the signal is raised again for the previous
-    handler.
+    If `check` has not reported a caught signal by the end of the block, the previous handler gets the signal.
     """
 
     def __init__(self) -> None:
@@ -125,7 +123,7 @@ Pulse = Callable[[], None]
 """Function that long-running code calls often; it raises Interrupted if the work must stop."""
 
 ITEMS_PER_PULSE = 256
-"""Number of items between two calls of a pulse (a function to call often)."""
+"""Number of items between two calls of the pulse in `with_pulses`."""
 
 
 def with_pulses(items: Iterable[T], pulse: Pulse) -> Iterator[T]:

@@ -36,14 +36,17 @@ class Died(EnvironmentFailure):
 
 
 class Inbox:
-    """Receiver of the messages of one pipe."""
+    """Receiver of the messages that `child.send` has sent through a pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe
         self._pieces: list[bytes] = []
 
     def receive(self) -> Any:
-        """Return a message, or None without waiting. Raises EOFError or OSError if the pipe is closed."""
+        """Return the next message, or None if it has not arrived yet. Does not wait.
+
+        Raises EOFError or OSError if the pipe is closed.
+        """
         while wait_readable([self._pipe], 0.0):
             piece = self._pipe.recv_bytes()
             self._pieces.append(piece[1:])
@@ -55,7 +58,7 @@ class Inbox:
 
 
 def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
-    """Return the readable pipes, after up to about `timeout_s` seconds; [] if there is none."""
+    """Wait up to about `timeout_s` seconds for a readable pipe; return the readable pipes, perhaps []."""
     groups = [pipes[start : start + MAX_PIPES] for start in range(0, len(pipes), MAX_PIPES)]
     try:
         return [pipe for group in groups for pipe in connection.wait(group, timeout_s / len(groups))]  # type: ignore[misc]
@@ -64,7 +67,7 @@ def wait_readable(pipes: Sequence[Pipe], timeout_s: float) -> list[Pipe]:
 
 
 class Starter:
-    """Starter of processes: each runs in a new Python interpreter, unless a subclass forks it."""
+    """Starter of processes. It spawns each process as a new Python interpreter; a subclass forks it."""
 
     def start(self, main: Callable[..., None], args: tuple[Any, ...]) -> BaseProcess:
         """Start a process that calls `main`, a function of a module, with `args`. Raises OSError."""
@@ -76,15 +79,15 @@ class Starter:
 SPAWNING = Starter()
 
 _STARTER: ContextVar[Starter] = ContextVar("starter", default=SPAWNING)
-"""Starter of the processes of ChildCaller."""
+"""Starter that ChildCaller uses."""
 
 
 @contextmanager
 def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
     """Yield a starter of processes that need `modules`. Each ChildCaller inside the block uses it, too.
 
-    The starter forks processes from a server that has imported `modules`. Without modules, on Windows, and if
-    `forkserver` does not support this Python, the starter spawns processes.
+    The starter forks processes from a server that has imported `modules`. It spawns them if `modules` is
+    empty, on Windows, and if our fork server does not support this Python.
     """
     previous = _STARTER.get()
     with _starter(modules) as starter:
@@ -97,7 +100,7 @@ def process_starter(modules: Sequence[str]) -> Iterator[Starter]:
 
 def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
     if modules and sys.platform != "win32":
-        with suppress(ImportError, AttributeError):  # Undocumented parts of multiprocessing are missing.
+        with suppress(ImportError, AttributeError):  # multiprocessing lacks undocumented parts
             from sqlstress.system import forkserver
 
             if forkserver.is_possible():
@@ -108,7 +111,7 @@ def _starter(modules: Sequence[str]) -> AbstractContextManager[Starter]:
 def start(process: BaseProcess) -> None:
     """Start a process that Ctrl-C does not reach, even while it imports modules. Raises OSError."""
     if sys.platform != "win32":
-        # Start multiprocessing's tracker now, because its start unblocks SIGINT. SIGHUP must not end it.
+        # Start multiprocessing's resource tracker now: its start unblocks SIGINT. SIGHUP must not end it.
         with blocked_signal("SIGHUP"):
             resource_tracker.ensure_running()
     # Hide the main module, which may be the user's script: each process would run the script again.
@@ -123,7 +126,7 @@ def start(process: BaseProcess) -> None:
 
 @contextmanager
 def blocked_signal(name: str) -> Iterator[None]:
-    """Block a signal in this thread, and for good in processes that start inside the block.
+    """Block a signal in this thread during the `with` block. Processes that it starts keep it blocked.
 
     Otherwise a child process that is still importing would print a traceback on Ctrl-C. No effect on Windows.
     """
@@ -150,7 +153,7 @@ def exit_clause(exitcode: int | None) -> str:
 
 
 class ChildCaller:
-    """A child process that calls functions of modules, one after the other. The first call starts it."""
+    """Caller of functions in a child process, one after the other. The first call starts the process."""
 
     def __init__(self, name: str = "a process of sqlstress") -> None:
         """`name` is the name of the child process in error messages."""
@@ -166,12 +169,12 @@ class ChildCaller:
         self.end()
 
     def call(self, pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function in the child process; return its result. Raises like `begin` and `result`."""
+        """Call a function in the child process; return its result. Raises what `begin` and `result` raise."""
         self.begin(function, *args, **kwargs)
         return cast(T, self.result(pulse))
 
     def begin(self, function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Begin a call of `function` in the child process. Raises EnvironmentFailure if it cannot start."""
+        """Begin a call of `function`. Raises EnvironmentFailure if the child process cannot start."""
         if self._process is None:
             self._start()
         with suppress(OSError):  # The process has died; `result` reports it.
@@ -184,8 +187,8 @@ class ChildCaller:
     def result(self, pulse: Pulse) -> Any:
         """Return the result of the call that `begin` started; call `pulse` often while waiting.
 
-        Raises the function's exception, or Died if the process has ended. An error of `pulse` ends the
-        process.
+        Raises the function's exception, or Died if the child process has ended. An exception of `pulse` is
+        raised after the end of the child process.
         """
         try:
             pulse()
@@ -221,7 +224,6 @@ class ChildCaller:
         self._process = process
 
     def end(self) -> None:
-        """End the child process."""
         if self._process:
             self._pipe.close()
             self._process.kill()
@@ -230,13 +232,12 @@ class ChildCaller:
 
 
 def call_in_subprocess(pulse: Pulse, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a separate process; return its result. Raises like `ChildCaller.call`."""
+    """Call a function in a new process; return its result. Raises what `ChildCaller.call` raises."""
     with ChildCaller() as apart:
         return apart.call(pulse, function, *args, **kwargs)
 
 
 def _answer_calls(pipe: Pipe) -> None:
-    """Answer calls until the parent closes the pipe."""
     gc.enable()  # The fork server has disabled garbage collection.
     try:
         init_child()

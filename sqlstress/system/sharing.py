@@ -1,8 +1,8 @@
 """Arrays of numbers that processes share, in memory that is certainly available.
 
 Shared memory of multiprocessing is a file in /dev/shm or the temporary folder. RawArray clears it by writing
-to the mapped memory: without space (a container's small /dev/shm, a full disk) SIGBUS kills the process. This
-module clears it by a system call, which returns an error instead.
+to the mapped memory. If there is no space (a container's small /dev/shm, a full disk), SIGBUS kills the
+process. This module clears the memory by a system call, which returns an error instead.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ def shared_array(code: str, length: int) -> Any:
     kind = _KINDS[code] * length
     size = ctypes.sizeof(kind)
     try:
-        wrapper = _wrapper(size)
+        wrapper = _cleared_memory(size)
     except (OSError, MemoryError) as first:
         if isinstance(first, OSError) and first.errno in (errno.EMFILE, errno.ENFILE):
             raise EnvironmentFailure(f"no shared memory: {first.strerror}. Raise ulimit -n.") from first
         if sys.platform == "win32":
-            raise _failure(size, first) from first
+            raise _memory_error(size, first) from first
         try:
             _use_temporary_folder()
-            wrapper = _wrapper(size)
+            wrapper = _cleared_memory(size)
         except (OSError, MemoryError) as second:
-            raise _failure(size, first, second) from second
+            raise _memory_error(size, first, second) from second
     return rebuild_ctype(kind, wrapper, None)
 
 
 def shared_memory_folder() -> str:
-    """Return the folder of shared memory; "" on Windows. Raises EnvironmentFailure."""
+    """Return the folder of shared memory; "" on Windows. Raises EnvironmentFailure if none has space."""
     shared_array("q", 1)
     if sys.platform == "win32":
         return ""
@@ -51,7 +51,7 @@ def shared_memory_folder() -> str:
     return names[0] if names else str(Path(util.get_temp_dir()).parent)
 
 
-def _wrapper(size: int) -> Any:
+def _cleared_memory(size: int) -> Any:
     """Return `size` bytes of cleared shared memory. Raises OSError or MemoryError."""
     wrapper = heap.BufferWrapper(size)
     memory = wrapper.create_memoryview()
@@ -66,23 +66,21 @@ def _wrapper(size: int) -> Any:
 
 
 def _use_temporary_folder() -> None:
-    """Make this process take shared memory from the temporary folder from now on."""
     heap.Arena._dir_candidates = []  # type: ignore[attr-defined]
-    # A new heap, because the old heap may return the memory whose clearing failed.
+    # Make a new heap, because the old heap may return the memory whose clearing failed.
     heap.BufferWrapper._heap = heap.Heap()  # type: ignore[attr-defined]
 
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EFAULT)
-"""Errors of a file that cannot grow. A mapped page without space causes EFAULT."""
+"""Error numbers of files that cannot grow. EFAULT is the error of a mapped page without space."""
 
 
-def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
-    """Return the error for memory that is available nowhere, with its cause and remedy."""
+def _memory_error(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
     last = errors[-1]
     if isinstance(last, MemoryError) or last.errno == errno.ENOMEM:
         return EnvironmentFailure(
-            f"no memory for {size:,} bytes of shared memory: {_limit()}. Raise the limit, or lower "
-            "--key-space."
+            f"no memory for {size:,} bytes of shared memory: {_memory_limit_clause()}. Raise the limit, "
+            "or lower --key-space."
         )
     if all(isinstance(error, OSError) and error.errno in _NO_SPACE for error in errors):
         return EnvironmentFailure(
@@ -98,8 +96,7 @@ def _failure(size: int, *errors: OSError | MemoryError) -> EnvironmentFailure:
     )
 
 
-def _limit() -> str:
-    """Return a clause on the reason for a lack of memory: this process's limit, or the system."""
+def _memory_limit_clause() -> str:
     if sys.platform != "win32":
         import resource
 

@@ -16,11 +16,11 @@ program of --lines, which is started once and receives lines, ran on after the e
 MOMENTS, OPEN, CLOSED, SLEEPING = "moments", "database open", "database not open", "asleep"
 """MOMENTS: topic of the samples of a running command. The others: states of the command in a sample.
 
-OPEN: a process of the command has the database open. CLOSED: no process has the database open, and some run.
-SLEEPING: no process has the database open, and all sleep, for example in a wait for a lock.
+OPEN: a process of the command has the database open. CLOSED: no process has it open, and at least one runs.
+SLEEPING: no process has the database open, and all sleep, for example in a wait for flock.
 """
 DELETED_LOCK = "deleted lock file"
-"""Topic of commands that held the lock of a deleted file; the kind is the name of the file."""
+"""Topic of commands that held a lock on a deleted file; the kind is the name of the file."""
 TOUCHED = "database copied or moved"
 """Topic of programs that copied, moved, replaced or deleted the database file in use.
 
@@ -29,7 +29,7 @@ The traits are the file, the program and, if known, the place where a script run
 TIMEOUTS = "busy timeouts"
 """Topic of busy timeouts in the text of commands that printed a lock error; the traits are `Timeouts`."""
 UNUSED, ORIGINAL = "copy not used", "original changed"
-"""Topics: no command opened the copy of --database; an unknown program changed the original."""
+"""Topics: no command opened the copy of --database; another program changed the original."""
 
 
 class Timeouts(NamedTuple):

@@ -1,7 +1,8 @@
 """Facts in the text of a command and its scripts: busy timeouts, copies and moves of the database.
 
-The text is only read, never run. Facts that it does not show, such as the value of a variable that a script
-reads from a file, are unknown.
+The text is only read, never run. Facts that the text does not show are unknown, such as the value of a
+variable that a script reads from a file. In texts and words, DATABASE ("{db}") replaces the path of the
+database.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sqlstress.recording import MOVED
 from sqlstress.recording.lost_locks import touch_kind
 
 COMMAND = "the command"
-"""Value of `at` for text that is in the command itself, not in a file."""
+"""Place (`TextLine.at`, `Touch.at`) of a text in the command itself, not in a file."""
 _COMMENT = re.compile(r"\s*(#|--\s|//)")
 _IMPORT = re.compile(r"\s*(import|from)\s")
 _OWN_LOCK = re.compile(r"\b(flock|lockf|lockfile|filelock|FileLock)\b")
@@ -49,24 +50,22 @@ class Touch(NamedTuple):
 
 
 Text = Sequence[TextLine]
-"""Lines of a file, or of the command's words, without comments."""
+"""Text of a file, or of the command's words: its lines without comments."""
 
 
 class CommandText:
-    """Text of a command: its words, scripts that the words name, and SQL files that the scripts name."""
+    """Text of a command: its words, the scripts that the words name, and the SQL files that these name."""
 
     def __init__(self, command: Sequence[str], stdin: str | None = None) -> None:
-        """Read the files. `stdin` is the file of the command's standard input, if any."""
+        """Read the scripts and SQL files. `stdin` is the file of the command's standard input, if any."""
         self.arguments = arguments_of(command)
         """Arguments of the command's script, or of its program if there is no script."""
         spoken = [TextLine(COMMAND, line) for word in command if " " in word for line in word.splitlines()]
         self.python: list[Text] = [spoken] if is_python(spoken) else []
-        """Texts in Python. Only `shell` is searched for copies of the database.
-
-        Both are searched for busy timeouts, transactions and own locks, such as FileLock.
+        """Texts in Python: searched for busy timeouts, transactions and locks of their own, such as FileLock.
         """
         self.shell = list[Text]()
-        """Texts of shell scripts (all but Python), with known shell variables replaced by their values."""
+        """Other texts: searched for copies of the database, too. Known shell variables have been replaced."""
         self.sql = dict[str, str]()
         """Contents of the SQL files that the texts name, by file name."""
         if not self.python:
@@ -79,7 +78,7 @@ class CommandText:
         return [*expanded(text, {**values, VARIABLE: DATABASE})]
 
     def _add(self, file: Path) -> None:
-        text = _lines_of(file)
+        text = _lines_without_comments(file)
         if is_python(text):
             self.python.append(text)
         else:
@@ -87,22 +86,19 @@ class CommandText:
         for name in {name for line in text for name in _SQL_FILE.findall(line.text)}:
             for path in (Path(name), file.parent / name):
                 if path.name not in self.sql and path.is_file():
-                    self.sql[path.name] = "\n".join(line.text for line in _lines_of(path))
+                    self.sql[path.name] = "\n".join(line.text for line in _lines_without_comments(path))
 
     def touches(self) -> list[Touch]:
-        """Return the commands in shell scripts, such as cp and mv, that copy or move the database file.
-
-        Equal commands of one line are returned once.
-        """
+        """Return the commands such as cp and mv that copy or move the database file, without duplicates."""
         return [*dict.fromkeys(chain.from_iterable(map(shell_touches, self.shell)))]
 
     @property
     def has_own_lock(self) -> bool:
-        """Whether the text uses a lock such as flock, which may keep other commands from running."""
+        """Whether the text uses a lock such as flock, which may keep commands from running at once."""
         return any(_OWN_LOCK.search(line.text) for line in chain(*self.shell, *self.python))
 
     def timeouts(self) -> Timeouts:
-        """Return the busy timeouts and transactions in the text."""
+        """Return the facts about busy timeouts and transactions in the text."""
         lines = [*chain.from_iterable((*self.shell, *self.python))]
         lines += [TextLine(name, line) for name, text in self.sql.items() for line in text.splitlines()]
         starts = [*chain.from_iterable(shell_starts(text, self.sql) for text in self.shell)]
@@ -134,8 +130,7 @@ def is_python(text: Text) -> bool:
     return any(_IMPORT.match(line.text) for line in text)
 
 
-def _lines_of(file: Path) -> Text:
-    """Return the lines of a file without comments; empty if the file is no text, or too large."""
+def _lines_without_comments(file: Path) -> Text:
     with suppress(OSError):
         if file.stat().st_size <= LARGEST_SCRIPT:
             text = file.read_text(encoding="utf-8", errors="replace")
@@ -148,7 +143,7 @@ def _lines_of(file: Path) -> Text:
     return []
 
 
-# Shell commands that copy or move the database file.
+# Shell commands that copy or move the database file:
 
 
 _VALUE = r"[^\s;&|]+|\"[^\"]*\"|'[^']*'"
@@ -162,9 +157,9 @@ _PREFIXES = {
 
 
 def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterator[TextLine]:
-    """Yield the lines of a shell script with known variables replaced by their values.
+    """Yield the lines of a shell script with variables replaced by their values, if known.
 
-    `variables` has the values known at the start. DATABASE stands for the path of the database.
+    `variables` has the values before the first line. Assignments in the script set further values.
     """
     values = dict(variables)
     for line in lines:
@@ -175,10 +170,7 @@ def expanded(lines: Iterable[TextLine], variables: Mapping[str, str]) -> Iterato
 
 
 def shell_touches(lines: Iterable[TextLine]) -> Iterator[Touch]:
-    """Yield the commands of a shell script that copy or move the database file.
-
-    In the lines, DATABASE stands for the path of the database.
-    """
+    """Yield the commands of a shell script that copy or move the database file."""
     for line in lines:
         for words in commands_in(line.text):
             if touch := touch_of(words):
@@ -203,7 +195,7 @@ def commands_in(text: str) -> Iterator[list[str]]:
 def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
     """Return (COPIED or MOVED, program) for a command that copies or moves the database, else None.
 
-    DATABASE stands for the path of the database. Return None for copies that include the WAL.
+    Return None for a copy that includes the WAL, because this copy may be complete.
     """
     words = [*dropwhile(_PREFIXES.__contains__, words)]
     if not words:
@@ -219,11 +211,11 @@ def touch_of(words: Sequence[str]) -> tuple[str, str] | None:
     return (kind, program) if kind else None
 
 
-# Busy timeouts and transactions.
+# Busy timeouts and transactions:
 
 
 SHORT_MS = 100
-"""Busy timeouts below this number of ms are probably mistakes, because commits can take longer."""
+"""Minimum sensible busy timeout, in ms. A shorter timeout is probably a mistake: a commit may take longer."""
 _TIMEOUT_MS = re.compile(r"busy_?timeout['\"]?\s*[=(:,]\s*(?:\w+\s*,\s*)?(\d+)\b|\.timeout\s+(\d+)\b", re.I)
 """Pattern of a busy timeout in ms: PRAGMA busy_timeout = 5, busy_timeout(db, 5), .timeout 5."""
 _TIMEOUT_S = re.compile(r"\bsqlite3\.connect\(.*\btimeout\s*=\s*(\d+(?:\.\d*)?|\.\d+)")
@@ -249,11 +241,11 @@ def _short_timeouts(lines: Sequence[TextLine]) -> Iterator[Timeouts]:
 
 
 def shell_starts(text: Text, sql: dict[str, str]) -> list[tuple[str, str]]:
-    """Return (place, text) for each start of SQLite's shell in `text`.
+    """Return (place, text) for each start of SQLite's shell in `text`, on the database if this is known.
 
     The place is the file and line, or COMMAND. The text of a start ends before the next start, and includes
-    the contents of SQL files that it names; `sql` has the contents by name. If the texts of some starts
-    contain the path of the database, return only these starts.
+    the contents of the SQL files that it names (`sql` has the contents by name). If at least one start names
+    the database, return only the starts that name it.
     """
     found: list[tuple[str, str]] = []
     for line in text:

@@ -30,18 +30,16 @@ if TYPE_CHECKING:
     from sqlstress.experiments.exec.work import ExecWork
 
 _KEPT_MODES = ("wal", "delete")
-"""Journal modes that a command finds when it opens the database.
-
-Other modes are only valid for the connection that sets them.
+"""Journal modes that stay after the connection that sets them is closed, so that commands can use them.
 """
 DATABASE_S = 0.3
-"""Estimated time to create and check the database, in seconds."""
+"""Estimated time to create and check a trial's database, in seconds."""
 
 
 def _first(request: ExecRequest, driver: str) -> Case:
-    """Return the first case (set of options) with the driver `driver`. Raises UsageError.
+    """Return a case (set of options) with the driver `driver`. Raises UsageError.
 
-    The other cases with this driver differ in the number of processes and the rate.
+    All cases with this driver follow from it: they differ in the number of processes and the rate.
     """
     data = options.read(request.selection, dialect_of(driver))
     if data.database:
@@ -54,8 +52,7 @@ def _first(request: ExecRequest, driver: str) -> Case:
     return options.on_target(request, case, driver, request.selection.where)
 
 
-def _check(spec: Command) -> None:
-    """Raise UsageError if the command cannot be started."""
+def _check_command(spec: Command) -> None:
     if not spec.command or not spec.command[0]:
         raise NoWork(
             "no command given. Use: sqlstress exec [OPTIONS] -- PROGRAM ARGUMENT...",
@@ -76,7 +73,7 @@ def _check(spec: Command) -> None:
 
 
 class ExecExperiment(UserExperiment):
-    """The experiment `exec`: commands of the user, each in a new process."""
+    """Experiment `exec`: the user's command, repeated by several workers, each time in a new process."""
 
     name = "exec"
     spec = Command
@@ -129,10 +126,10 @@ class ExecExperiment(UserExperiment):
     def cases(self, request: ExecRequest) -> Iterator[Case]:
         """Yield a case of the command for each number of processes, target and rate.
 
-        Each case on the first target is followed by a case of an empty command, except with --alone or
-        --lines. Raises UsageError for an invalid request.
+        A target is SQLite or a server. Each case on the first target is followed by a case of the empty
+        command, except with --alone or --lines. Raises UsageError for an invalid request.
         """
-        _check(request.spec)
+        _check_command(request.spec)
         if request.spec.inner > 1 and "rate" in request.given:
             raise UsageError("--inner needs a closed loop. Leave out --inner or --rate.")
         drivers = options.drivers(request, request.selection.where.target, program_drivers())

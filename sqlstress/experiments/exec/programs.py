@@ -1,8 +1,8 @@
-"""Start and end of the user's programs.
+"""Start and end of the user's programs, with a time limit.
 
-Each program has a process group. When a program ends, the other processes of its group are killed, so that no
-process is left running. On Windows, only the program itself can be killed. Ctrl-C does not reach the group:
-sqlstress itself ends the program.
+Each program has a process group of its own. When the program ends, the other processes of its group are
+killed, so that none is left running. On Windows, only the program itself can be killed. Ctrl-C does not reach
+the group: sqlstress itself ends the program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ else:
 
 
 class CommandExit(NamedTuple):
-    """Exit code of a program, and the reason if it was killed."""
+    """Exit code of a program, and the reason if sqlstress killed it."""
 
     code: int
     """Exit code; negative for a signal, such as -9 for SIGKILL."""
@@ -44,10 +44,10 @@ class CommandExit(NamedTuple):
 
 
 class WatchedProgram:
-    """Runner of one program at a time, with a time limit."""
+    """Base class of runners of programs, one at a time, with a time limit."""
 
     def __init__(self, environment: Mapping[str, str], error: int, timeout_s: float) -> None:
-        """`error` is a descriptor for standard error. `timeout_s` is the limit of each program."""
+        """`error` is a descriptor for standard error. `timeout_s` is the time limit of each program."""
         self._environment, self._error, self._timeout_s = dict(environment), error, timeout_s
         self._null = os.open(os.devnull, os.O_RDWR)
         self._lock, self._closed = threading.Lock(), threading.Event()
@@ -63,7 +63,7 @@ class WatchedProgram:
         return running.pid if running else None
 
     def end(self) -> None:
-        """Kill the running program and prevent further starts. Call this just before this process exits."""
+        """Kill the running program, and let no further program start. Call it before this process exits."""
         self._lock.acquire()  # The lock is never released, so no program can start.
         if self._running:
             _kill(self._running)
@@ -109,7 +109,7 @@ class WatchedProgram:
 
 
 class CommandStarter(WatchedProgram):
-    """Runner of commands, each in a new process, one after the other."""
+    """Runner of a worker's commands, each in a new process, one after the other."""
 
     def __init__(
         self, environment: Mapping[str, str], stdin: str | None, error: int, timeout_s: float
@@ -127,11 +127,14 @@ class CommandStarter(WatchedProgram):
 LONGEST_ANSWER = 4096
 """Maximum length of a program's answer, in bytes."""
 PATIENCE_S = 2.0
-"""Time for a program to exit after its input or output has ended, in seconds."""
+"""Time limit for a program to exit after its input or output has ended, in seconds."""
 
 
 class Dialogue(WatchedProgram):
-    """Program that answers each line of input with a line. If it has ended, the next line restarts it."""
+    """Runner of the program of --lines, which answers each line of input with a line.
+
+    If the program has ended, the next line restarts it.
+    """
 
     def __init__(
         self, environment: Mapping[str, str], words: Sequence[str], error: int, timeout_s: float
@@ -180,9 +183,9 @@ class Dialogue(WatchedProgram):
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Return the next line, and further output that was read at the same time.
+    """Return the next line, and further output if it was read at the same time.
 
-    If the output ends before a line break, return no bytes. After LONGEST_ANSWER bytes without a line break,
+    If the output ends before a line break, return b"". After LONGEST_ANSWER bytes without a line break,
     return the bytes read so far.
     """
     received = b""
@@ -203,7 +206,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _end_group(pid: int) -> bool:
-    """Kill the remaining processes of a command's process group; return whether there were any."""
+    """Kill the remaining processes of a program's process group; return whether there were any."""
     if sys.platform == "win32":
         return False
     try:
@@ -219,19 +222,19 @@ def _end_group(pid: int) -> bool:
 
 _PIECE = 1 << 16
 KEPT = 2048
-"""Number of bytes that are kept from the beginning and from the end of a command's output."""
+"""Number of bytes that are kept of the beginning, and also of the end, of a command's output."""
 _READ_S = 5.0
 """Time limit for reading the rest of the output, in seconds."""
 
 
 class OutputReader:
-    """Reader of the standard error of a worker's commands.
+    """Reader of the standard error of a worker's commands, which a thread reads from one pipe.
 
-    All commands share a pipe. The worker writes a mark between the outputs of two commands.
+    The worker writes a mark, random bytes, into the pipe between the outputs of two commands.
     """
 
     def __init__(self, handle: Callable[[str], None]) -> None:
-        """`handle` is called on another thread with the (perhaps empty) output of each command."""
+        """`handle` is called on the reading thread with the (perhaps empty) output of each command."""
         self._handle = handle
         self._mark = os.urandom(16)
         self._ended = self._read_texts = 0
@@ -248,7 +251,7 @@ class OutputReader:
     def await_texts(self) -> None:
         """Wait until the output of all ended commands is read, but at most _READ_S.
 
-        The limit is needed because a process that outlives its command may write for ever.
+        Without this limit, the wait may not end: a process that outlives its command may write for ever.
         """
         until = time.monotonic() + _READ_S
         while self._read_texts < self._ended and time.monotonic() < until:
@@ -273,7 +276,7 @@ class OutputReader:
                     self._handle((self._begin + self._end).decode(errors="replace"))
                     self._read_texts += 1
                     self._begin = self._end = b""
-                # The last bytes may be the beginning of a mark.
+                # The last bytes may be the beginning of a mark, so they stay unread.
                 sure = max(0, len(self._unread) - len(self._mark) + 1)
                 self._keep(self._unread[:sure])
                 self._unread = self._unread[sure:]

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlstress.errors import UsageError
 
 _PIECE = re.compile(r"[^\s'\"=;,()<>|&?`]+")
-"""Pattern of a piece of a word that may be a path, such as app.db in "--db=app.db"."""
+"""Pattern of a part of a word that may be a path, such as app.db in "--db=app.db"."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 LARGEST_SCRIPT = 1 << 20
 """Maximum size of a file that counts as a script, in bytes."""
@@ -61,16 +61,17 @@ def lockless_place(command: Sequence[str]) -> str:
 
 
 def _contains_path(path: str, text: str) -> bool:
-    """Return whether a script contains a path, other than as the default value of SQLSTRESS_DATABASE.
+    """Return whether a script contains a path.
 
-    The path is such a default value in ${SQLSTRESS_DATABASE:-path}, for example.
+    A path that is only the default value of SQLSTRESS_DATABASE does not count, such as the path in
+    ${SQLSTRESS_DATABASE:-path}.
     """
     name = re.escape(path) + r"(?![\w.-])"
     return re.search(name, re.sub(_VARIABLE_WITH_DEFAULT + name, "", text)) is not None
 
 
 def _paths(piece: str) -> Iterator[str]:
-    """Yield the possible paths in a piece of a word, such as app.db in file:app.db?mode=rw."""
+    """Yield the possible paths in a part of a word, such as app.db in file:app.db?mode=rw."""
     yield piece
     if match := _URL.match(piece):
         rest = piece[match.end() :].partition("?")[0]
@@ -81,7 +82,6 @@ def _paths(piece: str) -> Iterator[str]:
 
 
 def _is_same(piece: str, database: str) -> bool:
-    """Return whether a path leads to the database file, directly or by a link."""
     try:
         return os.path.samefile(piece, database)  # noqa: PTH121
     except (OSError, ValueError):
@@ -89,7 +89,7 @@ def _is_same(piece: str, database: str) -> bool:
 
 
 def scripts(command: Sequence[str]) -> Iterator[Path]:
-    """Yield the files that a command names and that are small enough for scripts."""
+    """Yield the files that a command names, except for files too large to be scripts."""
     for word in (shutil.which(command[0]) or command[0], *command[1:]):
         with suppress(OSError, ValueError):
             path = Path(word)

@@ -1,4 +1,7 @@
-"""SQLite's errors in the output of commands, with their possible causes."""
+"""SQLite's errors in the output of commands, with their possible causes.
+
+A group is the runs that the report shows in one table. A run has all trials of a case.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from sqlstress.report.results import Sighting
 from sqlstress.sqlite_codes import BUSY, BUSY_SNAPSHOT, CANTOPEN, LOCKED, name
 
 MAX_REFUSALS, MAX_CAUSES, MAX_LENGTH = 3, 3, 600
-"""Maximum numbers of explained errors, causes per error, and characters of one error's causes."""
+"""Limits of the report: number of explained errors, causes per error, characters of all its causes."""
 NO_TIMEOUT, READ_BEFORE_WRITE = "no-timeout", "read-before-write"
 USUAL = NO_TIMEOUT, READ_BEFORE_WRITE, "held-longer"
 """Names of the usual causes of SQLITE_BUSY.
@@ -29,9 +32,9 @@ The first cause is the likeliest if only the output of the command is known. The
 that other connections held the lock during the whole busy timeout.
 """
 WAITED_NS = 1e9
-"""Minimum median time of failed commands, in ns, that suggests a wait for a busy timeout."""
+"""Minimum median time of failed commands, in ns, to conclude that they waited for a busy timeout."""
 _GENERAL = "out of memory", "access permission denied", "interrupted", "bus error", "sigbus"
-"""Messages of SQLite that other libraries also write, so they do not show that an error is SQLite's."""
+"""Messages of SQLite that do not show that an error is SQLite's, because other libraries have them, too."""
 _SQLITE = re.compile("|".join(["SQLITE_", *(text for text, _ in MESSAGES if text not in _GENERAL)]), re.I)
 
 ARGUMENT, SCRIPT = "argument", "script"
@@ -42,7 +45,7 @@ _SHELL = {
 }
 """Source of the SQL (ARGUMENT or SCRIPT), by the beginning of the shell's error message."""
 CONSEQUENCES = {MOVED: MOVED_CODES, COPIED: tuple({*DAMAGE_CODES} - {CANTOPEN})}
-"""Result codes that may follow from a move or a copy of the database in use."""
+"""SQLite's result codes that may follow from a move (MOVED) or a copy (COPIED) of the database in use."""
 _UNIQUE = re.compile(r"UNIQUE constraint failed: [\w.]+(, [\w.]+)*")
 
 
@@ -53,7 +56,7 @@ class PrintedError(NamedTuple):
     statement: str
     """Kind of the failed statement, such as "write"; empty if unknown."""
     alone: bool
-    """Whether only one command ran at a time."""
+    """Whether the error occurred in a run with a single process, so that no other command was running."""
     text: str
     """Name of the error, such as "SQLITE_BUSY"; for a duplicate key, the message with the columns."""
     shell: str = ""
@@ -66,7 +69,7 @@ class PrintedError(NamedTuple):
 
 
 def refused(group: Group) -> Iterator[Finding]:
-    """Yield a finding with the possible causes for each SQLite error in the output."""
+    """Yield a finding for each SQLite error in the output of commands, with its possible causes."""
     counts, sources = _printed_errors(group)
     time = _failure_time(group, sum(count for error, count in counts.items() if error.is_lock))
     has_waited = time is not None and time.median_ns >= WAITED_NS
@@ -98,7 +101,7 @@ def refused(group: Group) -> Iterator[Finding]:
             and time is not None
             and not has_waited
             and len(possible) > 1
-            and not _timeouts(group).short,
+            and not _timeouts_in_text(group).short,
             busy=busy if snapshots[:1] == [error] else 0,
         )
 
@@ -106,9 +109,8 @@ def refused(group: Group) -> Iterator[Finding]:
 def _failure_time(group: Group, printed: int) -> FailureTime | None:
     """Return the time until commands failed; None if it is unknown or misleading.
 
-    `printed` is the number of lock errors in the output. If it is larger than the number of failed commands,
-    commands went on after an error. If so, a long time is misleading: it is not the wait of one statement,
-    but the sum of several waits.
+    `printed` is the number of lock errors in the output. If there are more errors than failed commands,
+    commands went on after an error. A long time is then the sum of several waits, which is misleading.
     """
     time = failure_time_of(failures_of(group.runs), None)
     if time is not None and time.median_ns >= WAITED_NS and printed > time.failures:
@@ -128,7 +130,7 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
     if error.code & 0xFF in DAMAGE_CODES and seen & {NO_LOCKS, DELETED}:
         fault = "missing locks" if NO_LOCKS in seen else "deleted WAL"
         return [f"This probably follows from the {fault}."]
-    timeouts = _timeouts(group) if error.code == BUSY and not has_waited else Timeouts()
+    timeouts = _timeouts_in_text(group) if error.code == BUSY and not has_waited else Timeouts()
     facts = Facts()
     if error.is_lock:
         has_timeout = timeouts.short or (error.shell and timeouts.shells and not timeouts.unset_at)
@@ -140,8 +142,8 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
             holder="this process" if error.alone else None,
         )
     diagnosis = diagnose(error.code, facts)
-    # Only the output is known, so usual causes come first, in the order of USUAL. Other causes follow, the
-    # most general first: `diagnose` lists the most special first, so its order is reversed.
+    # The usual causes come first, in the order of USUAL, because only the output is known. Other causes
+    # follow, the most general first. `diagnose` lists the most special first, so its order is reversed.
     from_usual_to_special = diagnosis.possible[::-1]
     possible = sorted(from_usual_to_special, key=_place_in_usual)
     texts = [f"{rule.cause} {rule.cure}" for rule in possible]
@@ -152,7 +154,10 @@ def _causes(error: PrintedError, group: Group, time: FailureTime | None, *, has_
 
 
 def _busy_causes(error: PrintedError, possible: Sequence[Rule], timeouts: Timeouts) -> list[str]:
-    """Return the causes of SQLITE_BUSY among `possible` that agree with the text of the command."""
+    """Return the causes of SQLITE_BUSY, with remedies, that agree with the text of the command.
+
+    `possible` has the rules (cause and remedy) that agree with the other facts.
+    """
     first = _short_timeout(timeouts) if timeouts.short else _shell_cause(error.shell, timeouts)
     left_out = {NO_TIMEOUT} if error.shell else set()
     if not _may_have_read(error, timeouts):
@@ -163,8 +168,7 @@ def _busy_causes(error: PrintedError, possible: Sequence[Rule], timeouts: Timeou
     return [*filter(None, [first]), *(f"{rule.cause} {rule.cure}" for rule in further)]
 
 
-def _timeouts(group: Group) -> Timeouts:
-    """Return the busy timeouts in the text of the command, with empty fields if unknown."""
+def _timeouts_in_text(group: Group) -> Timeouts:
     traits = next((seen.traits for seen in sightings(group, TIMEOUTS)), {})
     return Timeouts(*(traits.get(field, "") for field in Timeouts._fields))
 
@@ -179,7 +183,6 @@ def _may_have_read(error: PrintedError, timeouts: Timeouts) -> bool:
 
 
 def _short_timeout(timeouts: Timeouts) -> str:
-    """Return cause and remedy for a busy timeout that is too short."""
     unit = "seconds: write 5" if timeouts.seconds else "milliseconds: write 5000 for 5 s"
     return (
         f"{timeouts.short} ({timeouts.short_at}) waits for {timeouts.short_ms} ms only. Its unit is {unit}."
@@ -204,12 +207,11 @@ def _shell_cause(source: str, timeouts: Timeouts) -> str:
 
 
 def _place_in_usual(rule: Rule) -> int:
-    """Return the index of a cause in USUAL; the length of USUAL for other causes."""
     return USUAL.index(rule.name) if rule.name in USUAL else len(USUAL)
 
 
 (DUPLICATE,) = {code for message, code in MESSAGES if message.startswith("unique")}
-"""Result code for a key that exists already."""
+"""SQLite's result code for a key that exists already."""
 (_DUPLICATE_RULE,) = rules_of(DUPLICATE)
 _RACE = (
     "With one process it did not fail: two commands had looked for the row, or read the same max(id), before "
@@ -254,10 +256,7 @@ def _printed_errors(group: Group) -> tuple[Counter[PrintedError], dict[PrintedEr
 
 
 def errors_after(group: Group, kind: str) -> tuple[str, ...]:
-    """Return the names of printed errors that a copy or move of the database in use explains.
-
-    `kind` is COPIED or MOVED.
-    """
+    """Return the names of printed errors that a copy or move (`kind`: COPIED or MOVED) explains."""
     counts, _ = _printed_errors(group)
     return tuple(sorted({name(error.code) for error in counts if _touch_before(group, error.code) == kind}))
 

@@ -1,7 +1,7 @@
 """Samples of the files that running commands have open, from /proc on Linux.
 
-The samples show the time with the database open, use of the original instead of the copy, and lost locks.
-Files of the database are never opened.
+The samples show how long commands have the database open, whether they use the original --database instead of
+the trial's copy, and whether they have lost their locks. The sampler itself never opens the database files.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ WORKED, STRAYED, REACHED, SHARED, FIRST_PID = range(5)
 
 WORKED: an operation succeeded. STRAYED: a command had the original --database open. REACHED: a command had
 the trial's database open. SHARED: commands of two workers had the trial's database open at once. FIRST_PID:
-index of the first worker's process ID, which is followed by those of the other workers. It is the ID of the
-worker's command if the command had the database open in the last sample, else 0.
+index of the first of the process IDs, one per worker: the ID of the worker's command if the command had the
+database open in the last sample, else 0.
 """
 
 
 class OpenFileSampler:
-    """Sampler of the files that a worker's commands have open."""
+    """Sampler of the files that a worker's commands have open. A thread takes a sample every EVERY_S."""
 
     _signs: LockSigns
     _wals: DeletedWals
     _copiers: Copiers
     """Collector of programs that copy or move the database.
 
-    Like `_signs` and `_wals`, it is not set if there is no database file or no /proc.
+    Like `_signs` and `_wals`, this attribute is not set if there is no database file or no /proc.
     """
 
     def __init__(
@@ -128,13 +128,14 @@ class OpenFileSampler:
                 self._states[OPEN if is_open else SLEEPING if is_asleep else CLOSED] += 1
 
     def _compare_with_others(self, pid: int) -> None:
-        """Set the flag SHARED if command `pid` and one of another worker have the database open."""
+        """Set the flag SHARED if command `pid` and a command of another worker have the database open."""
         others = {other for other in self._flags[FIRST_PID:] if other} - {pid}
-        if not self._flags[SHARED] and any(map(self._is_open_in, others)) and self._is_open_in(pid):
+        if self._flags[SHARED]:
+            return
+        if any(map(self._is_open_in_family, others)) and self._is_open_in_family(pid):
             self._flags[SHARED] = 1
 
-    def _is_open_in(self, pid: int) -> bool:
-        """Return whether a command or one of its descendants has the database open."""
+    def _is_open_in_family(self, pid: int) -> bool:
         files = (file for process in family(pid) for file in open_files_of(process))
         return any(file.name == self._database for file in files)
 
@@ -167,10 +168,9 @@ def sleeps(pid: int) -> bool:
 
 
 def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
-    """Yield the names of deleted files that a process has locked.
+    """Yield the names of deleted files on which a process has a lock.
 
-    Omit -wal and -shm: the last process to close a database deletes these two files before it releases its
-    locks.
+    Omit -wal and -shm, which SQLite itself deletes while it holds locks, at the last close of a database.
     """
     for file in files:
         if file.name.endswith(("-wal", "-shm")):
@@ -191,7 +191,7 @@ def deleted_lock_files(pid: int, files: Iterable[OpenFile]) -> Iterator[str]:
 
 
 SAMPLES_ENOUGH = 3
-"""Number of consecutive samples of a process without a lock that prove lost locks.
+"""Number of consecutive samples without a lock that prove that a process has lost its locks.
 
 Fewer samples prove nothing. A sample reads several files of /proc, and a program that often reopens the
 database may release its lock between two of these reads.
@@ -199,10 +199,13 @@ database may release its lock between two of these reads.
 
 
 class LockSigns:
-    """Collector of signs that processes have the database open without SQLite's locks."""
+    """Collector of signs that processes have the database open without SQLite's locks.
+
+    This collector and the next two get the samples of all processes that have the database open (`add`).
+    Their `database` is a path without symbolic links.
+    """
 
     def __init__(self, database: str) -> None:
-        """`database` is a path without symbolic links."""
         self._database, self._index, self._journal = database, f"{database}-shm", f"{database}-journal"
         self._lists_locks = lists_locks(Path(database).parent)
         self._users: set[int] = set()
@@ -277,10 +280,10 @@ class LockSigns:
         return False
 
     def _examine_mappings(self, pid: int) -> None:
-        """Record the program files that a process maps, if it may use two SQLite libraries.
+        """Record the executables and libraries that process `pid` maps, if it may use two SQLite libraries.
 
-        Program files are executables and libraries. The process may use two SQLite libraries if it maps the
-        beginning of -shm twice, or does not map -shm. Call this only if it has the database open twice.
+        Call it only if the process has the database open twice. Two SQLite libraries are possible if the
+        process maps the beginning of -shm twice, or does not map -shm.
         """
         try:
             lines = Path(f"/proc/{pid}/maps").read_text(errors="surrogateescape").splitlines()
@@ -298,8 +301,8 @@ class LockSigns:
     def observations(self) -> list[PlainObservation]:
         """Return the signs as observations, each with the number of processes.
 
-        A sign of two SQLite libraries in a process lists all program files of the process, one per line. The
-        parent process finds the SQLite libraries among them.
+        For two SQLite libraries in a process, the trait `at` has all executables and libraries of the
+        process, one per line. The parent of the workers finds the SQLite libraries among them.
         """
         kinds = Counter((kind, "\n".join(sorted(programs))) for kind, programs in self._programs.values())
         users = {pid for pid, (kind, _) in self._programs.items() if kind == LIBRARIES}
@@ -322,7 +325,6 @@ class DeletedWals:
     """
 
     def __init__(self, database: str) -> None:
-        """`database` is a path without symbolic links."""
         self._database, self._wal = database, f"{database}-wal"
         self._users: set[int] = set()
         self._holders: set[int] = set()
@@ -331,7 +333,6 @@ class DeletedWals:
         """Processes that had a deleted WAL open after some process wrote into the deleted WAL."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open."""
         wals = [file for file in files if file.is_deleted and file.name == self._wal]
         if not wals:
             return
@@ -358,17 +359,15 @@ class DeletedWals:
 class Copiers:
     """Collector of programs such as cp that have a database open while its WAL or journal is in use.
 
-    Such a program has a name in COPIERS, and does not have the WAL or -shm open.
+    A program counts if its name is in COPIERS, and if it has neither the WAL nor -shm open.
     """
 
     def __init__(self, database: str) -> None:
-        """`database` is a path without symbolic links."""
         self._database = database
         self._seen: set[tuple[int, str, str]] = set()
         """Triples (process, COPIED or MOVED, name of the program)."""
 
     def add(self, pid: int, files: Sequence[OpenFile]) -> None:
-        """Add a sample of a process that has the database open."""
         names = {file.name for file in files}
         if not names.isdisjoint((f"{self._database}-wal", f"{self._database}-shm")) or not self._is_in_use():
             return
@@ -383,7 +382,6 @@ class Copiers:
                     self._seen.add((pid, MOVED if is_writing else COPIED, program))
 
     def _is_in_use(self) -> bool:
-        """Return whether the WAL has frames, or a rollback journal exists."""
         with suppress(OSError):
             return Path(f"{self._database}-wal").stat().st_size > 0
         return Path(f"{self._database}-journal").exists()
@@ -416,7 +414,7 @@ def deleted_traits(*, has_lock: bool, is_written: bool) -> dict[str, str]:
 
 
 def lists_locks(folder: Path) -> bool:
-    """Return whether the system lists locks in /proc, tried with a new file in `folder`."""
+    """Return whether the system lists locks in /proc. A test locks a temporary file in `folder`."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             fcntl.lockf(file, fcntl.LOCK_EX)

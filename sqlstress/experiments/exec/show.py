@@ -1,4 +1,7 @@
-"""Presentation of exec: a row per number of processes, exit codes, messages of the commands."""
+"""Presentation of exec: a row per number of processes, exit codes, messages of the commands.
+
+A finding is a sentence of the report with its facts. A group is the runs that the report shows in one table.
+The empty command is measured next to the user's command, to show the cost of starting a process."""
 
 from __future__ import annotations
 
@@ -52,9 +55,9 @@ from sqlstress.user_work.show import (
 )
 
 OURS = "sqlstress, for the checks"
-"""Label of sqlstress itself in the list of processes that held the write lock.
+"""Label of sqlstress's own processes in the list of programs that held the write lock.
 
-SQLite takes the write lock when sqlstress closes its last connection.
+SQLite takes the write lock when sqlstress closes its last connection to the database.
 """
 MAX_TOUCHES = 3
 """Maximum number of shown programs that copy or move the database."""
@@ -70,20 +73,20 @@ _RATES = {
 
 
 def scaling(group: Group) -> Iterator[Finding]:
-    """Yield findings on the effects of more processes or a higher rate, except for the empty command."""
+    """Yield findings on the effects of more processes or a higher rate; none for the empty command."""
     if group.case.spec.command:
         yield from throughput_findings(group)
         yield from rate_findings(group)
 
 
 MOST_STARTING = 0.9
-"""Share of time for starting and ending above which commands rarely overlap in the database."""
+"""Share of a command's time spent on starting and ending. Above it, commands rarely meet in the database."""
 MOMENTS_ENOUGH = 50
 """Minimum number of samples to compute the share of time for starting and ending."""
 
 
 def starting(group: Group) -> Iterator[Finding]:
-    """Yield a finding if commands mostly start and end, which may hide races."""
+    """Yield a finding if commands spend most of their time on starting and ending, which may hide races."""
     several = any(run.case.concurrency > 1 and run.case.spec.command for run in group.runs)
     has_faults = any(run.verdict.status == "failed" or run.failed_too_many for run in group.runs)
     share = _share_of_starting(group)
@@ -92,10 +95,10 @@ def starting(group: Group) -> Iterator[Finding]:
 
 
 def _share_of_starting(group: Group) -> float | None:
-    """Return the share of a command's time spent starting and ending, 0 to 1; None if unknown.
+    """Return the share of a command's time spent on starting and ending, 0 to 1; None if unknown.
 
-    This is the share of the samples in which the command is CLOSED. With fewer than MOMENTS_ENOUGH samples,
-    it is the time of the empty command divided by the time of the command.
+    This is the share of samples in which no process of the command has the database open (CLOSED). With
+    fewer than MOMENTS_ENOUGH samples, it is the empty command's time divided by the command's time.
     """
     moments = count_by_kind(group, MOMENTS, attrgetter("what"))
     if sum(moments.values()) >= MOMENTS_ENOUGH:
@@ -109,7 +112,7 @@ def _share_of_starting(group: Group) -> float | None:
 
 
 def touched(group: Group) -> Iterator[Finding]:
-    """Yield a finding per program that copied, moved, replaced or deleted the database in use."""
+    """Yield a finding for each program that copied, moved, replaced or deleted the database in use."""
     kinds = dict.fromkeys(
         (seen.what, seen.traits["file"], seen.traits["program"], seen.traits["at"])
         for seen in sightings(group, TOUCHED)
@@ -126,7 +129,7 @@ def touched(group: Group) -> Iterator[Finding]:
 
 
 def deleted_lock_files(group: Group) -> Iterator[Finding]:
-    """Yield a finding per deleted file on which commands held a lock."""
+    """Yield a finding for each deleted file on which commands held a lock."""
     for file, count in count_by_kind(group, DELETED_LOCK, attrgetter("what")).items():
         yield Finding(sentences.deleted_lock_file, file=file, count=count)
 
@@ -155,8 +158,7 @@ def messages(group: Group) -> Iterator[Finding]:
             yield Finding(sentences.messages, answers=topic == ANSWER, messages=shown, more=more)
 
 
-def _is_unused(group: Group) -> bool:
-    """Return whether no command of any trial used its copy of the database."""
+def _is_copy_unused(group: Group) -> bool:
     trials = [trial for run in group.runs if run.case.spec.command for trial in run.trials]
     return bool(trials) and all(
         any(sighting.topic == UNUSED for sighting in trial.sightings) for trial in trials
@@ -166,7 +168,7 @@ def _is_unused(group: Group) -> bool:
 def databases(group: Group) -> Iterator[Finding]:
     """Yield findings on an unused copy of the database, and on a changed original."""
     database = group.case.spec.data.database
-    if _is_unused(group):
+    if _is_copy_unused(group):
         yield Finding(sentences.copy_unused, database=database, variable="{db}")
     for sighting in islice(sightings(group, ORIGINAL), 1):
         facts = {"database": database, "changes": sighting.what}
@@ -191,11 +193,11 @@ def cut_short(group: Group) -> Iterator[Finding]:
 
 
 held_long = partial(lock_findings, ours=OURS)
-"""Function that yields findings on programs that held the write lock for long."""
+"""Function that yields findings on programs that held the write lock for a long time."""
 
 
 class ExecShown(UserPresenter):
-    """Presenter (tables, sentences) of exec."""
+    """Presenter of exec: it makes the tables and sentences of a group of cases."""
 
     topics = (
         databases,
@@ -228,7 +230,7 @@ class ExecShown(UserPresenter):
     def activity(self, group: Group) -> str:
         text = super().activity(group)
         copy = f"a copy of {group.case.spec.data.database}"
-        return text.replace(copy, f"{copy}, which no command used") if _is_unused(group) else text
+        return text.replace(copy, f"{copy}, which no command used") if _is_copy_unused(group) else text
 
     def columns(self, group: Group) -> Sequence[Column[case_table.Row]]:
         took = (

@@ -29,7 +29,7 @@ class Given(NamedTuple):
     db: str
     """Path or address of the database."""
     inner: int
-    """Number of operations that one command must do itself (--inner)."""
+    """Number of operations that one command does (--inner)."""
     random: Random
     """Random number generator for {random:LEAST:MOST}."""
 

@@ -64,31 +64,30 @@ if TYPE_CHECKING:
 
 
 _STOPPED = "the original was used"
-"""Key of an error text in `carry`, a dictionary that successive trials share.
+"""Key in `carry`, a dictionary that all trials share, for the error text if commands used the original.
 
-The text is set if commands of an earlier trial used the original database.
+With this text, all later trials fail, too.
 """
 LONG_NS = 86_400 * NS_PER_S
-"""One day, in ns: difference between a file's modification time and the access time that we set.
+"""One day, in ns. To detect reads of a file, its access time is set a day before its modification time.
 
-With the mount option relatime, a read updates an access time that is before the modification time or is older
-than a day.
+With the mount option relatime, a read updates only such an access time: before the modification time, or
+older than a day.
 """
 SEARCH_S = 0.5
-"""Minimum seconds between searches for deleted WALs, which list all open files of the system."""
+"""Minimum seconds between searches for deleted WALs. A search lists all open files of the system."""
 FILES = "files of the database"
 LOOKS_ENOUGH = 50
-"""Number of samples of open files that prove the copy unused, if no sample shows the copy open."""
+"""Number of samples of open files that prove that commands do not use the copy, if none shows it open."""
 
 
 class ExecWork(UserWork):
-    """Parent process's part of a trial of exec.
+    """Parent process's part of a trial of exec: database, use of the original, deleted WALs.
 
     At the end of the trial, it kills all processes that the commands left running.
     """
 
     redefines = True
-    """Whether commands may change the schema."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
@@ -192,9 +191,10 @@ class ExecWork(UserWork):
         return super().complete(trial, pulse)
 
     def _deleted_wals(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield an observation of processes that had a deleted WAL open, and that no worker saw.
+        """Yield an observation of processes with a deleted WAL, other than those in `sightings`.
 
-        These processes have left their process group. `sightings` are the observations of the workers.
+        `sightings` has the observations of the workers, which do not see processes that have left the process
+        group of their command.
         """
         seen = sum(sighting.count for sighting in sightings if sighting.what == DELETED)
         if (unseen := len(self._deleted) - seen) > 0:
@@ -203,9 +203,10 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, DELETED, unseen, traits=traits)
 
     def _with_lockless(self, trial: Trial) -> Iterator[Sighting]:
-        """Yield the observations of a trial, and the line of a script that disables SQLite's locks.
+        """Yield the observations of a trial. If a script disables SQLite's locks, add its line.
 
-        The line is reported only with other signs of missing locks, because it may concern another database.
+        The line is added only if there are other signs of missing locks, because it may concern another
+        database.
         """
         place = lockless_place(self.case.spec.command) if self.case.spec.command else ""
         unlocked = [sighting for sighting in trial.sightings if sighting.what == NO_LOCKS]
@@ -218,9 +219,9 @@ class ExecWork(UserWork):
             yield Sighting(LOST_LOCKS, NO_LOCKS, count, traits=traits)
 
     def _with_text(self, sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-        """Yield the observations of a trial, and observations from the command's text that explain them.
+        """Yield the observations of a trial, and facts in the command's text that explain them.
 
-        The text shows programs that copy or move the database and, for lock errors, the busy timeouts.
+        These are programs that copy or move the database and, after lock errors, the busy timeouts.
         """
         if not self.case.spec.command or self.case.server or not self.place.stores:
             yield from sightings
@@ -271,11 +272,12 @@ def is_deleted(sighting: Sighting, name: str) -> bool:
 def touches(
     seen: Sequence[Sighting], text: CommandText, file: str, *, is_shared: bool, is_moved: bool
 ) -> Iterator[Sighting]:
-    """Yield observations of programs that copied the database `file` in use, or moved it.
+    """Yield observations of programs that copied or moved the database `file` while it was in use.
 
-    `seen` has the observations of programs that had the file open. `is_shared` is whether two commands had it
-    open at once, `is_moved` whether it was moved or deleted. A program that is only in the text is omitted
-    unless one of these facts confirms it, because it may run while the file is not in use.
+    `seen` has the programs that samples showed with the file open, `text` the commands that copy or move it.
+    A program that is only in the text may run while the file is not in use. So such a copy counts only if two
+    commands had the file open at once (`is_shared`), and a move only if the file was moved or deleted
+    (`is_moved`).
     """
     named = text.touches()
     programs = {(sighting.what, sighting.traits["program"]) for sighting in seen}
@@ -302,7 +304,7 @@ def writers_in(sightings: Iterable[Sighting]) -> int:
 
 
 def end_marked(name: str, value: str) -> int:
-    """Kill all other processes with this environment variable; return their number."""
+    """Kill all other processes whose environment variable `name` has this value; return their number."""
     killed = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):  # The process has ended, or belongs to another user.
@@ -314,10 +316,10 @@ def end_marked(name: str, value: str) -> int:
 
 
 def with_libraries(sightings: Sequence[Sighting]) -> Iterator[Sighting]:
-    """Yield the observations; list only the SQLite libraries of a process, not all its program files.
+    """Yield the observations, in which lists of a process's program files are cut to SQLite libraries.
 
-    Omit observations of processes that opened the database twice with one library. Omit observations of
-    processes without a lock if another process with two libraries explains the lost locks.
+    Omit processes that opened the database twice, but with one library. Omit processes without a lock if
+    another process with two libraries explains the lost locks.
     """
     kinds = {sighting.what for sighting in sightings if sighting.topic == LOST_LOCKS}
     for sighting in sightings:
@@ -396,9 +398,9 @@ def marked_unread(file: Path) -> int | None:
 
 
 class Original:
-    """Monitor that detects commands which use the original --database instead of the trial's copy.
+    """Monitor that detects commands that use the original --database instead of the trial's copy.
 
-    It observes both databases while the workers of one trial run.
+    It observes the files of the original and of the copy while the workers of one trial run.
     """
 
     def __init__(self, database: str, copy: Path, marker: tuple[str, str]) -> None:
@@ -429,8 +431,8 @@ class Original:
     def check(self, *, opened_by_command: bool, copy_was_opened: bool) -> None:
         """Raise EnvironmentFailure if a command used the original; record changes by other programs.
 
-        The workers observe the open files of commands: `opened_by_command` is whether a command had the
-        original open, `copy_was_opened` whether a command had the copy open.
+        The workers sample the open files of commands: `opened_by_command` is whether a sample showed the
+        original open, `copy_was_opened` whether a sample showed the copy open.
         """
         if opened_by_command:
             raise self._failure("uses", "a command has it open")

@@ -1,6 +1,7 @@
 """Worker's part of the experiment `exec`.
 
-An operation is a process, from start to exit; with --lines, a line that a process answers.
+An operation is a command, from its start to its exit. With --lines, an operation is a line that the command's
+process answers.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ TRIAL = "SQLSTRESS_TRIAL"
 FAILED_ALIKE = 10
 """Number of operations after which a worker gives up, if all failed in the same way."""
 _QUOTED = re.compile(r"[\"'`]\s*([A-Za-z].*)")
-"""Pattern of quoted text, which may be SQL."""
+"""Pattern of quoted text in a line of source code, which may be SQL."""
 _BUSY = re.compile("locked|busy", re.IGNORECASE)
 
 
@@ -58,13 +59,16 @@ class CommandFailed(Exception):
 
 
 def open_source(*arguments: Any) -> ProgramSource:
-    """Return a worker's operations: a process each, or with --lines a line each."""
+    """Return the source of a worker's operations, which are commands, or lines with --lines."""
     case: Case = arguments[0]
     return LineSource(*arguments) if case.spec.lines else CommandSource(*arguments)
 
 
 class ProgramSource(UserSource):
-    """Operations that the user's programs do, with counts of their exits and messages."""
+    """Base class of sources of a worker's operations, which the user's programs do.
+
+    A source runs the operations, and counts exits and messages of the programs.
+    """
 
     _topic, _noun = STDERR, "commands"
     _output_reader: OutputReader
@@ -98,11 +102,9 @@ class ProgramSource(UserSource):
         self._open({**environment(directions, os.environ), TRIAL: trial})
 
     def _open(self, variables: dict[str, str]) -> None:
-        """Prepare to run programs with the environment `variables`."""
         raise NotImplementedError
 
     def _close(self) -> None:
-        """Stop running programs."""
         raise NotImplementedError
 
     def _run(self, item: Any) -> None:
@@ -112,10 +114,9 @@ class ProgramSource(UserSource):
     def _add_output(self, text: str) -> None:
         if line := error_line(text):
             source = source_line(text, line)
-            self._keep(line, source if statement_in(source) else "")
+            self._count_message(line, source if statement_in(source) else "")
 
-    def _keep(self, line: str, source: str = "") -> None:
-        """Count an error message. `source` is the line of source code that failed, if known."""
+    def _count_message(self, line: str, source: str = "") -> None:
         self._messages.add((group_key(line), source), line)
 
     def _next_number(self) -> int:
@@ -144,7 +145,7 @@ class ProgramSource(UserSource):
     def _fail(self) -> None:
         """Raise CommandFailed, or EnvironmentFailure if the first FAILED_ALIKE failed in the same way.
 
-        The latter is not raised for lock errors, because a later operation may succeed.
+        Raise CommandFailed for lock errors in any case, because a later operation may succeed.
         """
         self._failed += 1
         may_give_up = self._failed == FAILED_ALIKE and self.case.max_failed < 1
@@ -185,7 +186,7 @@ class ProgramSource(UserSource):
 
 
 class CommandSource(ProgramSource):
-    """Operations that start a command each."""
+    """Source of operations that each start a command."""
 
     _starter: CommandStarter
     _sampler: OpenFileSampler
@@ -217,7 +218,7 @@ class CommandSource(ProgramSource):
 
 
 class LineSource(ProgramSource):
-    """Operations that are lines for a program, which is started once per worker."""
+    """Source of operations that are lines for a program, which is started once per worker."""
 
     _dialogue: Dialogue
     _sampler: OpenFileSampler
@@ -257,11 +258,11 @@ class LineSource(ProgramSource):
             self._output_reader.mark_end()  # The reason is in the program's last output.
             self._count(answer)
         elif _is_answer(answer):
-            self._keep(error_line(answer.removeprefix("error").lstrip(" :")) or "error")
+            self._count_message(error_line(answer.removeprefix("error").lstrip(" :")) or "error")
         else:
             # Further lines may follow, which would count as answers to later operations.
             self._dialogue.leave()
-            self._keep(f"unexpected answer: {answer!r:.100}")
+            self._count_message(f"unexpected answer: {answer!r:.100}")
         try:
             self._fail()
         except EnvironmentFailure:
@@ -300,7 +301,6 @@ def _is_answer(text: str) -> bool:
 def _first_answer_error(
     program: str, answer: str | CommandExit, timeout_s: float, messages: Sequence[str]
 ) -> str:
-    """Return the error for a program that did not answer its first line correctly."""
     expects = 'With --lines it must answer each line of its input with one line, "ok" or "error ..."'
     error_text = f" Its standard error: {messages[0].removesuffix('.')[:80]}." if messages else ""
     if isinstance(answer, str):
@@ -315,7 +315,6 @@ def _first_answer_error(
 
 
 def _empty_command() -> tuple[str, ...]:
-    """Return a command that does nothing, to measure the cost of a process."""
     if sys.platform == "win32":
         return os.environ.get("COMSPEC", "cmd.exe"), "/d", "/c", "exit 0"
     return (shutil.which("true") or "/bin/true",)

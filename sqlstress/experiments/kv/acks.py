@@ -47,7 +47,7 @@ COUNTERS = 16
 _STRETCH = 512
 
 UNTRACKED = -1
-"""Slot number that stands for a key without a slot."""
+"""Slot number of a row without slot: it is only read, or the writes to its key are not recorded."""
 
 
 class Shape(NamedTuple):
@@ -58,23 +58,23 @@ class Shape(NamedTuple):
     operations: int
     """Maximum number of operations in a chunk."""
     slots: int
-    """Number of slots, one per key whose last write is recorded."""
+    """Number of slots. Each has the last write to one key."""
     counters: int
     """Number of counters in all buckets together."""
     idle: bool = False
-    """Whether a worker may pause between operations, as with --rate. If so, begins do not overlap ends."""
+    """Whether a worker may pause between operations (--rate). If so, begins and ends do not overlap."""
 
     @property
     def ends_from(self) -> int:
-        """Index in the part `stamps` at which the ends start. The begins start at index 0.
+        """Index of the first end in the part `stamps`. The begins start at index 0.
 
-        If begins and ends overlap, the ends start at 1, else after all begins.
+        It is 1 if begins and ends overlap. Otherwise the ends follow all begins.
         """
         return self.operations if self.idle else 1
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Numbers of 64-bit words in `meta`, `stamps`, `rows`, `written`, `last`, and `counts`."""
+        """Sizes of `meta`, `stamps`, `rows`, `written`, `last` and `counts`, in 64-bit words."""
         rows = self.operations * self.width
         return META, self.ends_from + self.operations, rows, -(-rows // 8), 3 * self.slots, self.counters
 
@@ -114,9 +114,9 @@ class AckArea:
     def announce(self, rows: array[int], written: bytes | bytearray, first: int, operations: int) -> None:
         """Store the rows of the next chunk of operations, before the chunk begins.
 
-        `rows` has the slot of each row. `written` has 1 for a row that is written (and has a slot), else 0.
-        Row number i of the chunk, from 0, has the sequence number `first` + i. `operations` is the number of
-        operations in the chunk.
+        `rows` has the slot of each row that the chunk reads or writes. `written` has 1 for a row that is
+        written (and has a slot), else 0. The rows have consecutive sequence numbers from `first`.
+        `operations` is the number of operations in the chunk.
         """
         self.stamps.ends[:operations] = memoryview(bytes(8 * operations)).cast("q")
         self.rows[: len(rows)] = rows
@@ -130,7 +130,10 @@ class AckArea:
         self.written[operation * width : (operation + 1) * width] = bytes(width)
 
     def fold(self, rows: Sequence[int], stamps: Stamps) -> None:
-        """Record the completed writes of a chunk in the slots of their keys. A second call is harmless."""
+        """Record the completed writes of the current chunk in the slots of their keys.
+
+        `rows` has the slot of each row. A second call with equal arguments has no effect.
+        """
         sequences, begins, ends, width = self.sequences, self.begins, self.ends, self.shape.width
         by_row: Iterable[Iterable[int]] = stamps
         if width > 1:  # All rows of an operation share the operation's stamps.
@@ -143,7 +146,7 @@ class AckArea:
             sequences[slot] = sequence
 
     def mark_settled(self) -> None:
-        """Mark the current chunk as recorded, so that it is not recorded again if the worker dies."""
+        """Mark the current chunk as recorded: if the worker dies, the parent need not record it."""
         self.meta[0] = 0
 
     def settle_after_death(self) -> dict[int, int]:
@@ -168,10 +171,10 @@ def area_of(case: Case, words: Any, worker: int) -> AckArea:
 
 
 def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) -> dict[str, Any]:
-    """Return parameters of the C loop: keys, values and slots.
+    """Return the parameters of the C loop that concern keys, values and slots.
 
-    `first` is the area of worker 1. C finds the slots of the other workers at multiples of `stride` words
-    after the slots of worker 1.
+    `first` is the area of worker 1. The parameter `stride` is the distance, in 64-bit words, from a worker's
+    slots to the slots of the next worker.
     """
     load, shape = case.spec, first.shape
     return {
@@ -189,7 +192,7 @@ def plan_of(case: Case, placement: Placement, values: Values, first: AckArea) ->
 
 
 def latest_begins(areas: Sequence[AckArea], pulse: Pulse) -> Sequence[int]:
-    """Return the time of the latest begin of an acknowledged write, in ns, by slot; 0 means no write."""
+    """Return, by slot, the latest begin of any worker's acknowledged write, in ns; 0 means no write."""
     columns = [area.begins for area in areas]
     if len(columns) == 1:
         return columns[0]  # type: ignore[no-any-return]
@@ -206,7 +209,7 @@ def tracking_flags(rows: Iterable[int]) -> bytes:
 
 
 class Slots:
-    """Mapping from a key's number to its slot; the two are equal if all keys have slots."""
+    """Mapping from a key's number to its slot, which is the number itself if all keys have slots."""
 
     def __init__(self, keys: int, slots: int) -> None:
         self.keys, self.slots, self.all_tracked = keys, slots, slots >= keys

@@ -23,13 +23,16 @@ if TYPE_CHECKING:
 _SLEEP_S = 0.02
 """Maximum delay, in seconds, until a companion notices the end of the trial."""
 MOST = 600
-"""Maximum number of intervals in a series."""
+"""Maximum number of intervals in a series (values over time)."""
 PATIENCE_MS = 1000
-"""Maximum busy timeout of a checkpoint, in ms: while it waits for a reader, it may block all writers."""
+"""Maximum busy timeout of a checkpoint, in ms. A checkpoint that waits for a reader may block all writers."""
 
 
 class Timing:
-    """Schedule of a companion's rounds of work, with pauses in between. Clock: `perf_counter_ns`."""
+    """Schedule of a companion's rounds of work, with pauses of --checkpoint-interval in between.
+
+    All times are times of `perf_counter_ns`.
+    """
 
     def __init__(self, case: Case, window: Window, ended: Callable[[], bool]) -> None:
         self.interval_ns = round(case.spec.checkpointing.interval_s * NS_PER_S)
@@ -44,7 +47,6 @@ class Timing:
                 time.sleep(min(left_ns / NS_PER_S, _SLEEP_S))
 
     def over(self) -> bool:
-        """Return whether the measured window has closed or the trial has ended."""
         return self._ended() or time.perf_counter_ns() >= self._window.closes_ns
 
     def within(self, at_ns: int) -> int | None:
@@ -54,13 +56,13 @@ class Timing:
 
 
 class IntervalValues:
-    """Values over time, combined by interval: a sum (`fold=add`) or a maximum (`fold=max`).
+    """Collector of values over time, of which it keeps the sum or the maximum of each interval.
 
     Beyond MOST intervals, neighbours are merged in pairs. The overall sum or maximum stays exact.
     """
 
     def __init__(self, width_ns: int, name: str, unit: str, fold: Callable[[int, int], int]) -> None:
-        """`width_ns` is the initial length of an interval. `fold` (`add` or `max`) combines two values."""
+        """`width_ns` is the initial length of an interval. `fold` (`add` or `max`) combines its values."""
         self._name, self._unit, self._width_ns, self._fold = name, unit, width_ns, fold
         self._values: dict[int, int] = {}
 
@@ -84,7 +86,7 @@ class IntervalValues:
 
 
 class Checkpointer:
-    """Process that runs PRAGMA wal_checkpoint on each file in turn."""
+    """Companion that runs PRAGMA wal_checkpoint on each database file in turn."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case = case
@@ -97,7 +99,7 @@ class Checkpointer:
             connection.rows(f"PRAGMA busy_timeout={patience_ms}")
 
     def run(self, window: Window, ended: Callable[[], bool]) -> list[Series]:
-        """Run checkpoints until the window closes; return series of those that ended within the window."""
+        """Run checkpoints until the window closes; return series of the checkpoints that ended in it."""
         timing = Timing(self._case, window, ended)
         answers = CheckpointAnswers(timing.interval_ns, len(self._files))
         for _ in timing.rounds():
@@ -115,7 +117,7 @@ class Checkpointer:
 
 
 class CheckpointAnswers:
-    """Counts and times of the checkpoints that ended in the measured window, by interval."""
+    """Counter of the checkpoints that ended in the measured window, with their times, by interval."""
 
     def __init__(self, width_ns: int, files: int) -> None:
         self._figures = (
@@ -129,14 +131,13 @@ class CheckpointAnswers:
         self._reached = [-1] * files
 
     def take(self, file: int, answer: tuple[int, ...], took_ns: int, at_ns: int | None) -> None:
-        """Count a checkpoint of file number `file` that took `took_ns` ns, and whether the file is stuck.
+        """Count a checkpoint of database file number `file`, which took `took_ns` ns.
 
-        `answer` is SQLite's row (busy, frames, checkpointed); frames are -1 if the WAL is unreadable. `at_ns`
-        is when the checkpoint ended, in ns after the window opened; None means outside the window.
+        `answer` is SQLite's result (busy, frames, checkpointed); `frames` is -1 if the WAL is unreadable.
+        `at_ns` is the end of the checkpoint, in ns after the window opened; None means outside the window.
 
-        A file is stuck if several checkpoints in a row left frames in the WAL and copied none: `checkpointed`
-        did not change. The length of the row is counted, because a single such checkpoint proves nothing: a
-        short read transaction is enough to keep a checkpoint from copying all frames.
+        A checkpoint is stuck if it left frames in the WAL and copied none (`checkpointed` did not change). A
+        short read transaction is enough for that, so consecutive stuck checkpoints are counted.
         """
         busy, frames, checkpointed = answer
         if frames >= 0:
@@ -149,12 +150,12 @@ class CheckpointAnswers:
                 figure.add(at_ns, value)
 
     def series(self) -> list[Series]:
-        """Return series of checkpoints: number, busy, stuck in a row, total time, longest time."""
+        """Return series of checkpoints: number, busy, consecutive stuck, total time, longest time."""
         return [figure.series() for figure in self._figures]
 
 
 class PinnedReader:
-    """Process that holds a snapshot of every file, from before the load until the trial ends."""
+    """Companion that holds a snapshot of every database file, from before the load until the trial ends."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._client = place.client(0)
@@ -174,7 +175,7 @@ class PinnedReader:
 
 
 class WalWatcher:
-    """Process that samples the WALs of all files once per interval."""
+    """Companion that samples the WALs of all database files once per interval."""
 
     def __init__(self, case: Case, place: SqlitePlace, _shared: tuple[Any, ...]) -> None:
         self._case, self._files = case, place.paths

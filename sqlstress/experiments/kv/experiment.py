@@ -55,15 +55,12 @@ if TYPE_CHECKING:
 
 
 _OF_ANY = (*SETTINGS, "begin")
-"""Options that at least one selected target (SQLite, PostgreSQL) must support. The others ignore them.
+"""Options that are an error if no selected target (SQLite, PostgreSQL) supports them.
 
-If the user gives such an option and no selected target supports it, that is an error.
+If at least one target supports such an option, the other targets ignore it.
 """
 _OF_ALL = ("checkpointer", "checkpoint-interval", "pinned-reader", "preset")
-"""Options that all selected targets (SQLite, PostgreSQL) must support.
-
-If the user gives such an option and a selected target lacks it, that is an error.
-"""
+"""Options that are an error if a selected target (SQLite, PostgreSQL) does not support them."""
 _FREE = frozenset(
     {"buckets", "concurrency", "driver", "target", "repeat", "seed", "verify", "max-failed", "preset"}
 )
@@ -76,24 +73,20 @@ PUBLISHED = Case(
     settings=Settings(synchronous=None),
     spec=Load(key_space=(1 << 31) + 1, begin="deferred"),
 )
-"""Case (set of options) of `--preset classic`; a setting of None is one that the script leaves alone."""
+"""Case (set of options) of `--preset classic`. A setting is None if the script does not set it."""
 MAX_DATA_BYTES = 1 << 40
 """Maximum size of all values together, in bytes. Every key gets a value before the load."""
 MAX_TRANSACTION_BYTES = 1 << 30
-"""Maximum size of the rows that a transaction writes, in bytes; a worker holds them in memory."""
+"""Maximum size of the rows that a transaction writes, in bytes. A worker holds these rows in memory."""
 
 
 def _companion(request: LoadRequest) -> str:
-    """Return the first option that requests a checkpointer or a pinned reader; "" if there is none."""
     checkpointing = request.selection.checkpointing
     return "checkpointer" if checkpointing.mode != "none" else "pinned-reader" * checkpointing.pinned_reader
 
 
 def _repeat(request: LoadRequest) -> int:
-    """Return the number of repetitions of a case with a fixed number of operations.
-
-    The default is 1 if the user did not give --repeat. Call this only for such cases.
-    """
+    """Return the number of trials of a case with a fixed number of operations: --repeat, or else 1."""
     return request.case.repeat if "repeat" in request.given else 1
 
 
@@ -176,7 +169,6 @@ def _check_checkpointing(request: LoadRequest) -> None:
 
 
 def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
-    """Return "native" (loop in C), or "python" if an option or a driver excludes C."""
     loop, at_a_rate = request.spec.loop, request.case.arrivals
     if at_a_rate and loop == "native":
         raise UsageError("--loop native does not support --rate. Use --loop python.")
@@ -190,14 +182,14 @@ def _loop_for(request: LoadRequest, drivers: Sequence[str]) -> str:
 
 
 WINDOW_S, PASSES = 0.2, 10
-"""Default length of a measured window, in seconds, and default number of windows per case."""
+"""Default length of a measured window, in seconds, and default number of trials per case."""
 
 OPERATION_S, KEY_S, BUCKET_S = 150e-6, 0.3e-6, 1e-3
-"""Estimated time per operation, per key (restore and check), and per file, in seconds."""
+"""Estimated time per operation, per key (to restore and check it), and per database file, in seconds."""
 
 
 def _load_s(case: Case) -> float:
-    """Return the estimated duration of a trial, in seconds, without the work done for each key."""
+    """Return the estimated duration of a trial, in seconds, without the time to fill and check keys."""
     operations = (case.ops or 0) * case.concurrency
     load = case.duration_s + case.warmup_s if case.ops is None else operations * OPERATION_S
     return load + BUCKET_S * case.buckets
@@ -224,7 +216,7 @@ class KeyValueExperiment(Experiment):
     )
     options = (
         *common("concurrency", "buckets"),
-        # Many short windows are better than few long windows, because the cases alternate more often.
+        # Many short windows are better than few long windows: each case is measured at more different times.
         otherwise("duration", default=format_duration(WINDOW_S)),
         otherwise("warmup", default="30ms"),
         *common("ops", *OPEN_LOOP_OPTIONS),
@@ -246,7 +238,7 @@ class KeyValueExperiment(Experiment):
     activity = "random gets and writes, in transactions"
 
     def cases(self, request: LoadRequest) -> Iterator[Case]:
-        """Yield the cases by buckets, concurrency, target and rate. Raise UsageError for invalid options."""
+        """Yield a case per combination of buckets, concurrency, target and rate. Raises UsageError."""
         selection = request.selection
         if "checkpoint-interval" in request.given and not _companion(request):
             raise UsageError(

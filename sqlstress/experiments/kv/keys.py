@@ -77,9 +77,9 @@ def drawer(load: Load, random: Random, worker: int, workers: int) -> Draw:
 def _uniform(key_space: int, random: Random) -> Draw:
     """Return a function that draws keys with equal probability, all from one long random integer.
 
-    A key is the key space times a random fraction. The product has 64 bits, so the fraction has fewer. So the
-    probabilities of keys differ a little: with 100,000 keys by at most one part in 10**9, with 10**8 keys by
-    one part in 1,000.
+    A key is the number of keys times a random fraction. The product has 64 bits, so the fraction has fewer,
+    and the probabilities of two keys differ a little: with 100,000 keys by at most one part in 10**9, with
+    10**8 keys by one part in 1,000.
     """
     fraction_bits = 64 - key_space.bit_length()
     fraction, whole = (1 << fraction_bits) - 1, (1 << 64 - fraction_bits) - 1
@@ -98,7 +98,10 @@ def _uniform(key_space: int, random: Random) -> Draw:
 
 
 class Zipf(NamedTuple):
-    """Constants of Gray's method for Zipf-distributed ranks, and the factor that maps ranks to keys."""
+    """Constants with which Gray's method draws Zipf-distributed ranks.
+
+    A rank times `step`, modulo the number of keys, is a key.
+    """
 
     total: float
     second: float
@@ -108,7 +111,6 @@ class Zipf(NamedTuple):
 
 
 def zipf(key_space: int) -> Zipf:
-    """Return the constants for drawing Zipf-distributed ranks."""
     total = zeta(key_space)
     second = 1 + 0.5**ZIPF_THETA
     eta = (1 - (2 / key_space) ** (1 - ZIPF_THETA)) / (1 - second / total) if key_space > 2 else 1.0
@@ -174,7 +176,7 @@ def scatter(number: int) -> int:
 
 
 def bucket_of(key: Key, buckets: int) -> int:
-    """Return the number of a key's bucket (database file), from 0, equal in all processes.
+    """Return the number of a key's bucket (database file), from 0. It is equal in all processes.
 
     The bucket is a hash modulo `buckets`. The hash is CRC-32 followed by `scatter`. Without `scatter`, half
     of eight buckets would be empty for keys that are multiples of 524,288. Python's hash() is not used,
@@ -189,15 +191,18 @@ def buckets_of(keys: Iterable[Key], buckets: int) -> array[int]:
 
 
 class Placement:
-    """The keys of each bucket (database file).
+    """Table of the keys in each bucket (database file). A key's position is its index in its bucket.
 
     If transactions replace several rows, keys form pairs. Both keys of a pair are always written in the same
     transaction, so that reads can detect a torn transaction. If a transaction replaces an odd number of rows,
-    one of its rows has no partner. So a share of each bucket's keys, the last ones, do not form pairs.
+    one of its rows has no partner. So the last keys of each bucket do not form pairs.
     """
 
     def __init__(self, case: Case, bucket_table: Any, order: Any) -> None:
-        """`bucket_table` has the bucket of each key, `order` the keys by bucket; both None for one bucket."""
+        """`bucket_table` has the bucket of each key, `order` the keys sorted by bucket.
+
+        Both are None if there is only one bucket.
+        """
         self.buckets, self.batch = case.buckets, case.spec.batch
         self.table = memoryview(bucket_table).cast("B").cast("H") if bucket_table is not None else None
         self.order = memoryview(order).cast("B").cast("I") if order is not None else None
@@ -209,7 +214,6 @@ class Placement:
         self.pairs = [int(self.size(bucket) * paired_share) // 2 for bucket in range(len(self.starts) - 1)]
 
     def bucket(self, number: int) -> int:
-        """Return the bucket of the key `number`."""
         return self.table[number] if self.table is not None else 0
 
     def members(self, bucket: int) -> Sequence[int]:
@@ -223,14 +227,12 @@ class Placement:
         return self.order[index] if self.order is not None else index
 
     def position(self, bucket: int, number: int) -> int:
-        """Return the position of the key `number` in its bucket."""
         if self.order is None:
             return number
         start = self.starts[bucket]
         return bisect_left(self.order, number, start, self.starts[bucket + 1]) - start
 
     def size(self, bucket: int) -> int:
-        """Return the number of keys in a bucket."""
         return self.starts[bucket + 1] - self.starts[bucket]
 
     def check_room(self) -> None:

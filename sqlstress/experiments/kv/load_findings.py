@@ -34,19 +34,19 @@ from sqlstress.user_work.failure_records import failures_of
 from sqlstress.user_work.failures_view import failure_findings
 
 MIN_JUDGED_WINDOW_S = 1.0
-"""Minimum length of a window, in seconds, to report waits that lasted for the whole window."""
+"""Minimum length of a window, in seconds. Waits for the whole of a shorter window are not reported."""
 SUGGESTED_WINDOW_S = 4 * USUAL_BUSY_TIMEOUT_S
-"""Length of a window, in seconds, that is long enough to show waits beyond the usual busy timeout."""
+"""Length of the window that the report suggests to show waits beyond the usual busy timeout, in seconds."""
 NO_SIGN_FACTOR = 10
-"""Minimum ratio of the usual busy timeout to the longest wait, to report "no sign" of longer waits."""
+"""Ratio of the usual busy timeout to the longest wait, above which there is "no sign" of longer waits."""
 COMMITS, GETS = ("replace", "update"), ("get", "pair")
 """Kinds of operations that write, and kinds that only read."""
 MIN_SUGGESTED_BUCKETS = 20
-"""Minimum number of files to suggest: a process then usually finds a free file."""
+"""Minimum number of database files to suggest. With 20 files, a process usually finds a free file."""
 MIN_KEPT_THROUGHPUT = 0.95
-"""Minimum throughput with more files, relative to fewer files, to suggest more files."""
+"""Minimum throughput with more database files, relative to fewer files, at which more files are better."""
 MAX_SUGGESTED_FILES = 500
-"""Number of files from which on no more are suggested: each process connects to every file."""
+"""Number of database files at which no more are suggested, because each process connects to every file."""
 
 
 def given_up(group: Group) -> Iterator[Finding]:
@@ -100,9 +100,9 @@ def waiting(group: Group) -> Iterator[Finding]:
 
 
 def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
-    """Return a remedy for starvation; None if the write lock is not shown to be the cause.
+    """Return a remedy for starved processes; None unless a sign shows that the write lock is the cause.
 
-    Signs of the lock are very unequal numbers of operations, or a large share of lock waits in --where.
+    Such signs are very unequal numbers of operations, or a large share of lock waits in --where.
     """
     runs = [run for run in group.runs if run.case in cases]
     uneven = any(is_fairness_known(run.case) and _fairness(run) < MIN_FAIRNESS for run in runs)
@@ -114,11 +114,11 @@ def _remedy(group: Group, cases: Sequence[Case]) -> str | None:
 
 
 def worst_p99_ns(run: Run, kind: str) -> float | None:
-    """Return the p99 of a kind of operation in the slowest process, in ns, if the processes are unequal.
+    """Return the p99 latency of a kind of operation in the slowest process, in ns, or None.
 
-    If a few processes did most of the operations because they got the lock most often, the p99 over all
-    processes mostly describes these few. Return None if all processes did about equally many operations, if
-    the numbers are unknown, or with --rate.
+    Return None if the p99 over all processes is enough: if the processes did about equally many operations,
+    or with --rate. Also None if the numbers are unknown. If a few processes got the lock most often, and so
+    did most of the operations, the p99 over all processes mostly describes these few.
     """
     workers = [trial.workers for trial in run.valid]
     is_known = workers and all(any(worker.p99_ns for worker in trial) for trial in workers)
@@ -134,10 +134,7 @@ def _p99_ns(worker: WorkerResult, kind: str) -> float:
 
 
 def _hidden_p99(group: Group) -> Iterator[Finding]:
-    """Yield a finding if the p99 over all processes hides the p99 of writes in a slow process.
-
-    This is so if the processes did unequal numbers of operations (see `worst_p99_ns`).
-    """
+    """Yield a finding if the p99 over all processes hides the p99 of a slow process (see `worst_p99_ns`)."""
     candidates = [
         (worst_ns, all_latency.p99_ns, kind, run.case)
         for run, _ in group.measured()
@@ -186,15 +183,15 @@ def _server_waits(group: Group) -> Iterator[Finding]:
 def _usual_timeout(group: Group) -> Iterator[Finding]:
     """Yield a finding on waits that would fail with the usual busy timeout, the default of most libraries.
 
-    The timeout of the run is longer. If no wait exceeded the usual timeout, but windows were too short to
-    show such a wait, yield a finding on waits that lasted for a whole window.
+    The busy timeout of the group is longer. If no wait exceeded the usual timeout, but windows are too short
+    to show such a wait, yield a finding on waits that lasted for a whole window.
     """
     waits = takes(group.case.driver, "busy-timeout") and not group.case.rate
     if not waits or group.case.settings.busy_timeout_ms <= USUAL_BUSY_TIMEOUT_S * 1000 or not group.writes:
         return
     shared = [run for run in group.runs if run.case.concurrency > 1]
     longer = [(run.case, number) for run in shared if (number := _count_longer_waits(run))]
-    # Runs with windows that are too short to show waits beyond the usual timeout.
+    # The windows of these runs are too short to show waits beyond the usual timeout.
     short = [
         run
         for run in shared
@@ -226,8 +223,8 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
     """Yield a finding on long waits for each case that was also measured in a longer window.
 
     With the default options, sqlstress measures the largest case once more in a longer window, after all
-    other trials. Omit a case if its short windows already show a wait beyond the usual busy timeout: the
-    finding on such waits is enough. SQLite has no queue for its lock, so they occur in any window.
+    other trials. Omit a case if its short windows already show a wait beyond the usual busy timeout, because
+    another finding reports such waits. They occur in any window, because SQLite has no queue for its lock.
     """
     for run in group.runs:
         trial = run.longer
@@ -249,7 +246,6 @@ def longer_window_findings(group: Group) -> Iterator[Finding]:
 
 
 def _count_longer_waits(run: Run) -> int:
-    """Return the number of operations, failed or not, that waited over USUAL_BUSY_TIMEOUT_S."""
     least, number = bin_of(USUAL_BUSY_TIMEOUT_S * NS_PER_S), 0
     # In WAL mode readers wait for no lock.
     unlocked = ("get",) if run.case.settings.journal_mode == "wal" else ()
@@ -266,7 +262,7 @@ FEWER_PROCESSES = "fewer processes"
 
 
 def _ways(group: Group, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return advice to shorten waits, such as "fewer processes", without advice shown to be useless."""
+    """Return ways to shorten waits, such as "fewer processes", except for ways that did not help here."""
     if group.met_quota:
         return "a higher CPU quota", FEWER_PROCESSES
     most = max(case.buckets for case in cases)
@@ -323,7 +319,7 @@ def _fairness(run: Run) -> float:
 
 PAGE_SIZE = 4096
 MIN_STUCK_CHECKPOINTS = 3
-"""Minimum number of consecutive checkpoints without progress that is reported."""
+"""Minimum number of consecutive checkpoints without progress to report."""
 
 
 def series_of(trial: Trial, name: str) -> Series | None:
@@ -371,7 +367,10 @@ def checkpoints(group: Group) -> Iterator[Finding]:
             where=places(case for case, _ in busy),
             longest_ns=max(most(trial, series.LONGEST_CHECKPOINT) or 0 for _, trial in busy),
         )
-    wals = [(case, most(trial, series.LARGEST_WAL) or 0, _limit(case, trial)) for case, trial in measured]
+    wals = [
+        (case, most(trial, series.LARGEST_WAL) or 0, _large_wal_bytes(case, trial))
+        for case, trial in measured
+    ]
     large = [(case, largest) for case, largest, limit in wals if largest > limit]
     if large:
         snapshot = bool(stuck) or checkpointing.pinned_reader
@@ -380,7 +379,7 @@ def checkpoints(group: Group) -> Iterator[Finding]:
             largest=max(largest for _, largest in large),
             where=places(case for case, _ in large),
             times=LARGE_FACTOR,
-            frames=_autocheckpoint(large[0][0]),
+            frames=_autocheckpoint_frames(large[0][0]),
             snapshot=snapshot,
             passive=not snapshot and checkpointing.mode == "passive",
             seldom=not snapshot and checkpointing.mode != "passive",
@@ -388,22 +387,21 @@ def checkpoints(group: Group) -> Iterator[Finding]:
         )
 
 
-def _autocheckpoint(case: Case) -> int:
-    """Return the WAL frames at which SQLite checkpoints by itself; the default number if that is off."""
+def _autocheckpoint_frames(case: Case) -> int:
+    # If automatic checkpoints are off (0), use SQLite's default number.
     return case.settings.wal_autocheckpoint or AUTOCHECKPOINT
 
 
-def _limit(case: Case, trial: Trial) -> int:
-    """Return the size in bytes above which a WAL is reported as large."""
+def _large_wal_bytes(case: Case, trial: Trial) -> int:
     answer = trial.effective.get("page_size", "")
     page_size = int(answer) if answer.isdecimal() and len(answer) < 9 else PAGE_SIZE
-    return LARGE_FACTOR * _autocheckpoint(case) * page_size
+    return LARGE_FACTOR * _autocheckpoint_frames(case) * page_size
 
 
 MIN_LISTED_SHARE = 0.05
-"""Minimum share, from 0 to 1, of the slowest operations' time for a cause to be listed."""
+"""Minimum share of the slowest operations' time, from 0 to 1, for the report to list a cause."""
 LARGE_SHARE = 0.2
-"""Share of the operations' time, from 0 to 1, from which on the report names a remedy for a cause."""
+"""Minimum share of the operations' time, from 0 to 1, for the report to name a remedy for a cause."""
 MAJORITY = 0.6
 _OWN_LABELS = {
     results.FREE: "asleep while the lock was free",
@@ -420,12 +418,12 @@ _HOLDER_LABELS = {
 
 
 def time_accounts(run: Run) -> list[results.Where]:
-    """Return the times recorded by --where, one account per valid trial."""
+    """Return the accounts of time that --where recorded, one per valid trial."""
     return [trial.where for trial in run.valid if trial.where and trial.where.time_ns > 0]
 
 
 def shares(run: Run) -> Mapping[str, float]:
-    """Return each activity's share of the operations' time, if all trials recorded it with --where."""
+    """Return each activity's share of the operations' time, 0 to 1, if --where recorded it in all trials."""
     accounts = time_accounts(run)
     total = sum(account.time_ns for account in accounts)
     parts: Counter[str] = Counter()
@@ -445,7 +443,7 @@ def process_name(case: Case, process: int) -> str:
 
 
 def processor_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on the case whose processes wait most for a processor, if such waits dominate."""
+    """Yield a finding on the case whose processes wait most for a processor, if they mostly wait for it."""
     crowds = [(shares(run)[results.PROCESSOR], run.case) for run in group.runs if _is_crowded(run)]
     if crowds and not group.met_quota:
         share, case = max(crowds, key=lambda crowd: crowd[0])
@@ -469,7 +467,7 @@ def _is_crowded(run: Run) -> bool:
 
 
 def slowest_operation_findings(group: Group) -> Iterator[Finding]:
-    """Yield a finding on where the slowest operations of the slowest case spent their time."""
+    """Yield a finding on the causes of the slowest operations, for the case in which they took longest."""
     if group.met_quota:
         return
 
@@ -477,7 +475,7 @@ def slowest_operation_findings(group: Group) -> Iterator[Finding]:
         return sum(account.total_ns for account in slow) / sum(account.operations for account in slow)
 
     if slow_by_run := [(run, slow) for run in group.runs if (slow := _slowest_operations(run))]:
-        yield _waited_for(group, *max(slow_by_run, key=lambda entry: mean_ns(entry[1])))
+        yield _slowest_operations_finding(group, *max(slow_by_run, key=lambda entry: mean_ns(entry[1])))
 
 
 def _slowest_operations(run: Run) -> list[results.Slowest]:
@@ -485,8 +483,7 @@ def _slowest_operations(run: Run) -> list[results.Slowest]:
     return [account for account in slowest if account and account.total_ns]
 
 
-def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
-    """Return the finding on a run's slowest operations: their time by cause, and remedies."""
+def _slowest_operations_finding(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Finding:
     total = sum(account.total_ns for account in slow)
     parts, waits = Counter[str](), Counter[str]()
     for account in slow:
@@ -513,10 +510,10 @@ def _waited_for(group: Group, run: Run, slow: Sequence[results.Slowest]) -> Find
 
 
 def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> str:
-    """Return the process that held the lock most for `activity`, such as commits, or "others".
+    """Return the name of the process that held the lock longest for `activity`, such as commits, or "others".
 
-    Return "others" if no process held the lock for at least MAJORITY of the time, or if several passes were
-    measured and the process is a worker.
+    Return "others" if no process held it for at least MAJORITY of this time. Also return "others" for a
+    worker if several passes were measured.
     """
     held: Counter[int] = Counter()
     for account in slow:
@@ -525,17 +522,14 @@ def _holder_label(run: Run, slow: Sequence[results.Slowest], activity: str) -> s
         return "others"
     process, ns = held.most_common(1)[0]
     is_worker = process <= run.case.concurrency
-    # Each pass starts new workers. A worker's number says nothing about several passes, so it is not named.
+    # Each pass starts new workers, so a worker's number has no meaning for several passes.
     if ns < MAJORITY * held.total() or (is_worker and len(slow) > 1):
         return "others"
     return f"{'' if is_worker else 'the '}{process_name(run.case, process)}"
 
 
 def _remedies(group: Group, case: Case, slow: Sequence[results.Slowest]) -> Iterator[str]:
-    """Yield a remedy for each cause that took a large share of the slow operations' time.
-
-    The share must be at least LARGE_SHARE in every repetition.
-    """
+    """Yield a remedy for each cause that took LARGE_SHARE of the slow operations' time in every pass."""
 
     def much(part: str, *, behind: bool = False) -> bool:
         return all(

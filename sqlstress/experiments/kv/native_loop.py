@@ -38,7 +38,10 @@ _NO_LIMIT = -1
 
 
 class NativeSource(SelfDriven):
-    """A worker's operations (gets, replaces, updates, batches, reads of pairs), run by the C loop."""
+    """Source of a worker's operations that runs them in the C loop.
+
+    The operations are gets, replaces, updates, batches (several replaces) and reads of pairs.
+    """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -138,10 +141,10 @@ class NativeSource(SelfDriven):
 
 
 def _totals(done: dict[str, Any]) -> Totals:
-    """Return the totals of the C loop, without kinds of operations that never occurred."""
     names = ("first_ns", "last_ns", "rows", "busy", "busy_snapshot", "bins", "harness_ns", "proof_ns")
     totals = {name: done[name] for name in (*names, "failed", "failed_buckets", "largest_failed_ns")}
     for name in ("operations", "buckets", "largest_ns"):
         counts = zip(KINDS, done[name], done["operations"], strict=True)
+        # Omit kinds of operations that never occurred.
         totals[name] = {kind: figure for kind, figure, operations in counts if operations}
     return Totals(**totals, longest_wait_ns=max(done["longest_wait_ns"], *done["largest_ns"]))

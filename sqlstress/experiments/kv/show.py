@@ -76,7 +76,7 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
         if is_script
         else "transactions per second, each a get or a commit"
     )
-    took = _percentile_meaning(group)
+    took = _percentile_legend(group)
     return (
         *case_table.setting_columns(group),
         case_table.BUCKETS,
@@ -99,9 +99,9 @@ def columns(group: Group) -> tuple[Column[case_table.Row], ...]:
 
 
 def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
-    """Return a function that makes a column's cells: operations of these kinds per second.
+    """Return the function that makes the cells of a column: operations of these kinds per second.
 
-    A cell is empty if the load only reads or only writes, because another column shows the total.
+    A cell is empty if the load only reads or only writes, because the column TPS shows this number.
     """
 
     def cell(row: case_table.Row) -> str | None:
@@ -117,7 +117,6 @@ def _rate_of(kinds: tuple[str, ...]) -> case_table.Cell:
 
 
 def _done(trial: Trial, kinds: tuple[str, ...]) -> int:
-    """Return the number of a trial's completed operations of these kinds."""
     return sum(worker.operations.get(kind, 0) for worker in trial.workers for kind in kinds)
 
 
@@ -136,8 +135,7 @@ WORST_MARK = "*"
 """Mark of cells that show the p99 of the slowest process instead of all processes."""
 
 
-def _percentile_meaning(group: Group) -> str:
-    """Return the legend of the percentile columns, including WORST_MARK if a cell has the mark."""
+def _percentile_legend(group: Group) -> str:
     took = f"{PERCENTILES} of the operations took at most this long"
     if any(worst_p99_ns(run, kind) for run in group.runs for kind in (*COMMITS, *GETS)):
         return f"{took}; {WORST_MARK}: of the slowest process, because shares were uneven"
@@ -148,7 +146,7 @@ def _p99(kind: str, meaning: str, leaves: int) -> Column[case_table.Row]:
     """Return the column with the p99 of a kind of operation.
 
     If the processes did unequal numbers of operations, a cell shows the p99 of the slowest process (see
-    `worst_p99_ns`). If the table is too wide, the column with the lowest number `leaves` is omitted first.
+    `worst_p99_ns`). If the table is too wide, columns are omitted in the order of their numbers `leaves`.
     """
     of_all = _latency(kind, "p99", meaning, leaves)
 
@@ -180,13 +178,12 @@ def _replace_p999(trial: Trial) -> str | None:
     latency = trial.latency.get("replace")
     if latency is None or not latency.count:
         return None
-    # The trial has replaces, but too few for this percentile. A mark distinguishes this from a load without
-    # replaces, whose cell is empty.
+    # If the trial has too few replaces for this percentile, the cell has a mark. The cell of a load without
+    # replaces is empty.
     return ms_cell(latency.p999_ns) or MISSING
 
 
 def _megabytes(size_bytes: float | None) -> str | None:
-    """Return a size in MB as text; None if unknown."""
     return None if size_bytes is None else count_cell(size_bytes / 1e6)
 
 
@@ -254,7 +251,6 @@ WIDTH = 32
 
 
 def _sizes(group: Group) -> list[tuple[Case, Series]]:
-    """Return (case, WAL size over time) for each case with samples."""
     observed = ((run.case, series_of(trial, series.WAL_SIZE)) for run, trial in group.measured())
     return [(case, sizes) for case, sizes in observed if sizes and sizes.values]
 
@@ -276,9 +272,10 @@ def picture(group: Group) -> Iterator[str]:
 
 
 def bars(sizes: Series, window_ns: int) -> str:
-    """Return WIDTH characters whose heights show the largest size in each part of the window.
+    """Return WIDTH characters: each is a bar for the largest size in 1/WIDTH of the window.
 
-    Parts without samples repeat the previous part. If `window_ns` is 0, the last sample ends the window.
+    A part of the window without samples repeats the previous bar. If `window_ns` is 0, the window ends with
+    the last sample.
     """
     ends_ns = max(1, window_ns, 1 + max(sizes.times_ns, default=0))
     largest = max((1, *sizes.values))
@@ -311,7 +308,7 @@ def wal_plot(group: Group) -> Iterator[Plot]:
 
 
 class KeyValueShown(LoadShown):
-    """Presenter (tables, sentences, plots) of key-value cases."""
+    """Presenter of key-value cases: it makes the tables, sentences and plots of a group of cases."""
 
     topics = (
         *(given_up, failure_findings, throughput_findings, rate_findings, checkpoints),
@@ -406,12 +403,15 @@ _DESCRIBED = frozenset(
     {"read_ratio", "update_ratio", "key_space", "distribution", "key_type", "value_size", "batch", "begin"}
     | {"loop", "where"}
 )
-"""Options of the load that the table or the sentence above it describes."""
+"""Options of the load that the table describes, or the sentence above the table."""
 _DESCRIBED_CHECKPOINTING = frozenset({"mode", "interval_s", "pinned_reader"})
 
 
 def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[str]) -> Iterator[str]:
-    """Yield "NAME VALUE or VALUE" for each option not at its default and not in `described`."""
+    """Yield text such as "batch 10 or 100" for each option that is not at its default.
+
+    `described` has options to omit, because they are described elsewhere.
+    """
     kind: Any = type(parts[0])
     for field, option in options_of(kind).items():
         values = dict.fromkeys(getattr(part, field) for part in parts)
@@ -420,7 +420,6 @@ def _other_options(parts: Sequence[Load | Checkpointing], described: frozenset[s
 
 
 def _companions_phrase(checkpointing: Checkpointing) -> str:
-    """Return text such as "during the load a RESTART checkpoint every 20ms"."""
     parts = []
     if checkpointing.mode != "none":
         every = format_duration(checkpointing.interval_s)
@@ -450,9 +449,5 @@ def _checkpointing(run: Run) -> Checkpointing | None:
 
 
 def _checkpoint_interval_s(run: Run) -> float | None:
-    """Return the option --checkpoint-interval, in seconds: time between checkpoints and between WAL samples.
-
-    Return None if the case has neither a checkpointer nor a pinned reader.
-    """
     load = _load(run)
     return load.checkpointing.interval_s if load and load.checkpointing else None

@@ -30,7 +30,7 @@ _PARTS: dict[str, tuple[tuple[str, str], str]] = {
     results.BINDING: (("", "binding"), "the driver's binding (the rest)"),
     results.HARNESS: (("", "harness"), "drawing keys, counting, proving"),
 }
-"""Heading (two lines) and meaning of the column for each activity."""
+"""Heading (two lines) and meaning of the column of each activity."""
 _NAMES = {part: f"{first} {second}".strip() for part, ((first, second), _) in _PARTS.items()}
 _NAMES |= {results.CHECKPOINT: "checkpoint", results.PROCESSOR: "processor"}
 
@@ -53,7 +53,6 @@ def blocks(group: Group) -> Iterator[Block]:
 
 
 def _limits(group: Group) -> str:
-    """Return sentences on what --where could not record, or an empty text."""
     accounts = [account for run in group.runs for account in time_accounts(run)]
     remarks = []
     if any(run.case.rate for run in group.runs if time_accounts(run)):
@@ -149,7 +148,7 @@ def _split(group: Group, runs: Sequence[Run]) -> Plot:
 
 
 def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
-    """Return the timeline of the longest operation: a row per process, first the one that ran it."""
+    """Return the timeline of the longest operation: a row per process, first the process that ran it."""
     worst = max(moments, key=lambda moment: moment.length_ns)
     other_processes = sorted({process for process, *_ in worst.spans} - {worst.process})
     names = {process: name(process_name(case, process)) for process in (worst.process, *other_processes)}
@@ -174,7 +173,6 @@ def _moment(case: Case, moments: Sequence[results.Moment]) -> View:
 
 
 def _spans(moment: results.Moment, names: Mapping[int, str]) -> Iterator[Plain]:
-    """Yield the lines of a timeline, one trace per activity that occurs."""
     for number, (kind, (label, width)) in enumerate(_SPANS.items()):
         x: list[float | None] = []
         y: list[str | None] = []

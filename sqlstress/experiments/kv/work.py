@@ -31,10 +31,10 @@ from sqlstress.target import serves
 from sqlstress.targets.place import Place
 
 Row = tuple[str, int | None, Stamp | None]
-"""Row of the database: key as text, slot of the key's last write, stamp of its value.
+"""Row of the database: key as text, slot of the key's last write, stamp of the row's value.
 
-The slot is None if last writes to the key are not recorded. The stamp is None if neither the preload nor a
-worker of the trial wrote the value.
+The slot is None if the key has no slot. The stamp is None if neither the preload nor a worker of the trial
+wrote the value.
 """
 
 MAX_KEPT_KEYS = 1_000_000
@@ -46,7 +46,7 @@ _WORDS = "acknowledgements"
 def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[Any, Any]:
     """Return two shared arrays: the bucket of each key, and the keys sorted by bucket.
 
-    `carry` keeps them for later trials. Return (None, None) for one bucket. Return (None, None) also for the
+    The dict `carry` keeps them for later trials. Return (None, None) if there is only one bucket, and for the
     published script, in which a key's bucket is the key modulo the number of buckets.
     """
     load = case.spec
@@ -77,7 +77,7 @@ def partition_arrays(case: Case, carry: dict[Any, Any], pulse: Pulse) -> tuple[A
 
 
 class KeyValueWork(ProvenWork):
-    """Parent process's part of a key-value trial: data, shared memory and verdict."""
+    """Parent process's part of a key-value trial: rows, shared memory and verdict."""
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place)
@@ -108,11 +108,9 @@ class KeyValueWork(ProvenWork):
         return words
 
     def prepare(self, pulse: Pulse) -> None:
-        """Create and fill every database file; check the effective settings."""
         self.share(pulse)
         super().prepare(pulse)
-        # The time of the cheapest call is measured once per driver. The C loop makes no calls into the
-        # driver.
+        # Measure the cheapest call once per driver. The C loop makes no calls into the driver.
         if self.place.stores and self.case.spec.loop == "python" and self._bare_call not in self.carry:
             self.carry[self._bare_call] = bare_call_ns(self.place, pulse)
 
@@ -126,10 +124,9 @@ class KeyValueWork(ProvenWork):
         return zip(keys, map(self.values.maker(0), numbers), strict=True)
 
     def complete(self, trial: Trial, pulse: Pulse) -> Trial:
-        """Return the trial with two more results.
+        """Return the trial with the time of the driver's cheapest call, and with the records of --where.
 
-        The time of the driver's cheapest call is added if the Python loop ran. The workers' time by cause is
-        added with --where.
+        The cheapest call is measured only if the Python loop ran.
         """
         trial = super().complete(trial, pulse)
         if not any(worker.error for worker in trial.workers):  # A failed worker may still write to `words`.
@@ -170,10 +167,9 @@ class KeyValueWork(ProvenWork):
     ) -> Iterator[Callable[[], Check | None]]:
         """Check all rows in C while the `with` block runs. Yield a function that returns the result.
 
-        The function waits for the end of the check. If all rows are right, it returns a check with the status
-        "ok". Otherwise it returns None, and the caller must check the rows in Python. This is so if C found a
-        problem, if the load does not use the C loop, or if a worker died: only Python can add the writes of a
-        dead worker's last chunk.
+        The function waits for the end of the check. It returns a Check with the status "ok" if all rows are
+        right, or None if the caller must check the rows in Python: if C found a problem, if the load does not
+        use the C loop, or if a worker died, because only Python can record the writes of its last chunk.
         """
         load = self.case.spec
         if deaths or load.loop != "native":
@@ -191,14 +187,14 @@ class KeyValueWork(ProvenWork):
             yield lambda: right if count_rows() == load.key_space else None
 
     def _tracking_note(self) -> str:
-        """Return a note on the share of keys whose last write is recorded; empty for all keys."""
+        """Return a note on the share of keys that have slots; empty if all keys have slots."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         return "" if slots == keys else f"last writes tracked for {slots / keys:.0%} of the keys"
 
     def history(
         self, outcomes: Sequence[Outcome], areas: Sequence[acks.AckArea], pulse: Pulse
     ) -> ReadHistory:
-        """Return all acknowledged writes, including writes of dead workers."""
+        """Return all acknowledged writes, including the writes of workers that died."""
         unknown = {
             Stamp(outcome.worker, sequence): slot
             for outcome, area in zip(outcomes, areas, strict=True)
@@ -217,14 +213,13 @@ class KeyValueWork(ProvenWork):
         )
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Compare every row with the acknowledged writes; return the check."""
         keys, slots = self.case.spec.key_space, acks.shape_of(self.case).slots
         seen, slot_of = bytearray(keys), acks.Slots(keys, slots).slot
         rows = self._rows(seen, slot_of, pulse)
-        return check_keys(history, rows, self._missing(seen, pulse), self._tracking_note())
+        return check_keys(history, rows, self._keys_without_row(seen, pulse), self._tracking_note())
 
     def _rows(self, key_flags: bytearray, slot_of: Callable[[int], int], pulse: Pulse) -> Iterator[Row]:
-        """Yield all rows, and set their keys' flags to 1. Rows in a wrong bucket get no slot and no stamp."""
+        """Yield all rows, and set their keys' flags to 1. A row in a wrong bucket has no slot or stamp."""
         key_type, key_space = self.case.spec.key_type, self.case.spec.key_space
         bucket_of, preloaded = self.placement.bucket, self.values.maker(0)
         assert self.table
@@ -248,8 +243,7 @@ class KeyValueWork(ProvenWork):
         assert self.table
         return f"{key!r:.80} (which does not belong into {self.table.name(bucket)})"
 
-    def _missing(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
-        """Yield the keys without a row (flag 0), as text."""
+    def _keys_without_row(self, key_flags: bytearray, pulse: Pulse) -> Iterator[str]:
         encode, number = encoder(self.case.spec.key_type), key_flags.find(0)
         while number >= 0:
             pulse()
@@ -269,17 +263,16 @@ class KeyValueWork(ProvenWork):
 
 
 class PresetWork(KeyValueWork):
-    """Parent process's part of the published script, whose trials add rows to the same files.
+    """Parent process's part of a trial of the published script, whose trials add rows to the same files.
 
     `carry`, a dict that outlives the trial, keeps the rows of earlier trials. A row of an earlier trial must
-    be unchanged, unless a write of this trial replaced it.
+    be unchanged unless a write of this trial replaced it.
     """
 
     def __init__(self, case: Case, place: Place, salt: int, carry: dict[Any, Any]) -> None:
         super().__init__(case, place, salt, carry)
         self.salt = salt
-        # A sweep is all trials that differ only in the concurrency. Its trials use the same files, so only
-        # the first trial of a sweep creates files.
+        # All trials of a sweep use the same files, which its first trial creates.
         sweep = replace(case, concurrency=1)
         self._fresh = carry.get(("classic", case.buckets)) != sweep
         if self._fresh:
@@ -292,7 +285,7 @@ class PresetWork(KeyValueWork):
         ProvenWork.prepare(self, pulse)
 
     def create(self, pulse: Pulse) -> None:
-        """Create the database files in the first of the trials that differ only in the concurrency."""
+        """Create the database files in the first trial of a sweep, whose trials use the same files."""
         if self._fresh:
             assert self.table
             self.table.create(pulse)
@@ -304,7 +297,7 @@ class PresetWork(KeyValueWork):
         """Keep the files, because the next trial adds rows to them."""
 
     def check_keys(self, history: ReadHistory, pulse: Pulse) -> Check:
-        """Compare this trial's rows with the acknowledged writes, and older rows with earlier trials."""
+        """Return the check of this trial's rows, and of the rows that earlier trials wrote."""
         ours, by_key = self._by_key(history, pulse)
         rows: dict[int, Any] = {}
         missing = (
@@ -316,7 +309,7 @@ class PresetWork(KeyValueWork):
         return check
 
     def _by_key(self, history: ReadHistory, pulse: Pulse) -> tuple[set[int], ReadHistory]:
-        """Return the keys of this trial, and the history by key instead of slot."""
+        """Return the keys of this trial, and the history in which keys replace the slots."""
         ours: set[int] = set()
         sequences, begins, ends = ([Counter[int]() for _ in history.sequences] for _ in range(3))
         latest, unknown = Counter[int](), dict(history.unknown)
@@ -352,10 +345,10 @@ class PresetWork(KeyValueWork):
 
 
 PRELOADED = Stamp(0, 0)
-"""Stamp that stands for a value written before the trial."""
+"""Stamp of all values written before the trial."""
 
 Column = Sequence[int] | Mapping[int, int]
-"""A number per slot (record of the last write to one key), such as a time."""
+"""Number for each slot, such as a time."""
 
 
 @dataclass(slots=True)
@@ -363,9 +356,9 @@ class ReadHistory:
     """Acknowledged writes, read from shared memory, by worker (index 0 is worker 1) and slot.
 
     Times are in ns of one clock. A value in the database is right if its write is the last acknowledged write
-    of its worker to the key, and if no other acknowledged write to the key began after that write ended. Of
-    writes that overlap in time, any may be the last. If a worker died during a write, the database may have
-    the value of this write, unless another write to the key began after the death.
+    of its worker to the key, and if no other acknowledged write to the key began after that write ended. If
+    writes overlap in time, any of them may be the last. If a worker died during a write, the database may
+    have the value of this write, unless another write to the key began after the death.
     """
 
     sequences: Sequence[Column]
@@ -373,14 +366,14 @@ class ReadHistory:
     begins: Sequence[Column]
     ends: Sequence[Column]
     latest: Column
-    """Latest begin of any worker's acknowledged write, by slot; 0 means no write."""
+    """Latest begin of any worker's acknowledged write, in ns, by slot; 0 means no write."""
     unknown: Mapping[Stamp, int] = field(default_factory=dict)
-    """Slot of each write in progress when its worker died. The database may lack the write."""
+    """Slot of each write that was in progress when its worker died: it may be stored or not."""
     over: Mapping[int, int] = field(default_factory=dict)
-    """Time by which a worker that died had certainly ended, for each such worker, by number."""
+    """Time at which a dead worker had certainly ended, in ns, by the worker's number."""
 
     def objection(self, slot: int, found: Stamp) -> str | None:
-        """Return the reason why the stored write `found` cannot be the last to a slot, or None."""
+        """Return the reason why the stored write `found` cannot be the last write to a key, or None."""
         worker, sequence = found
         latest = self.latest[slot]
         if self.unknown.get(found) == slot:  # The write was in progress when its worker died.
@@ -414,7 +407,7 @@ def death_times(outcomes: Iterable[Outcome]) -> dict[int, int]:
 
 
 def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str], note: str = "") -> Check:
-    """Compare rows with the acknowledged writes; `missing` are the keys without a row."""
+    """Return the check of all rows against the acknowledged writes. `missing` has the keys without a row."""
     tally = CheckCounter("last write")
     for key, slot, stamp in rows:
         tally.checked += 1
@@ -428,9 +421,9 @@ def check_keys(history: ReadHistory, rows: Iterable[Row], missing: Iterable[str]
 
 
 def check_counters(stored: Mapping[str, object], acknowledged: Mapping[str, int], maybe: int) -> Check:
-    """Compare counters with acknowledged updates.
+    """Return the check that compares the stored counters with the acknowledged updates.
 
-    `maybe` is the number of updates that dead workers may have stored in addition.
+    `maybe` is the maximum number of further updates: each dead worker may have stored one.
     """
     tally = CheckCounter("lost updates")
     extra: dict[str, int] = {}

@@ -31,7 +31,7 @@ EXAMPLES = 3
 
 
 class ReadCheck:
-    """Check that values were written in this trial, and both rows of a pair by the same transaction."""
+    """Checker of a worker's reads: values of this trial, and pairs of rows from one transaction."""
 
     def __init__(self, values: Values, batch: int) -> None:
         self._values, self._batch = values, batch
@@ -41,7 +41,7 @@ class ReadCheck:
         self.findings = Findings()
 
     def values_read(self, values: list[Any], params: Iterable[Any]) -> None:
-        """Check the values read by gets. `params` are their keys, which counter-examples show."""
+        """Check the values that gets returned. `params` has the keys, for the counter-examples."""
         findings = self.findings
         findings.reads_checked += len(values)
         if self._all_ours(values):
@@ -63,7 +63,7 @@ class ReadCheck:
             return False
 
     def pair_read(self, rows: list[tuple[Any, Any]]) -> None:
-        """Check two rows of one snapshot whose keys are always written in one transaction."""
+        """Check two rows of one snapshot: their keys are a pair, always written in one transaction."""
         findings = self.findings
         findings.pairs_checked += 1
         stamps = [self._values.read(value) for _, value in rows]
@@ -90,9 +90,9 @@ def foreign_read_text(key: Any, value: Any) -> str:
 
 
 def stale_read_text(key: Any, stamp: Stamp, worker: int, last: int) -> str:
-    """Return text on a get that read an old value: the value of the write `stamp`.
+    """Return text on a get that read an old value, which the write `stamp` had stored.
 
-    A later write to the key had been acknowledged before the get: write number `last` of the writer `worker`.
+    Before the get, write number `last` of the worker `worker` had replaced the value.
     """
     return f"a get of key {key!r} read {_writer(stamp)} after worker {worker}'s write {last} was acknowledged"
 
@@ -113,20 +113,26 @@ def _writer(stamp: Stamp) -> str:
 KINDS = ("get", "replace", "update", "pair")
 GET, REPLACE, UPDATE, PAIR = range(len(KINDS))
 PATIENCE_S = 60.0
-"""Total time of failed lock waits without a completed write, in seconds, after which a worker fails."""
+"""Total time of consecutive lock waits without a completed write, in seconds, after which a worker fails."""
 RESOLUTION = 1 << 16
-"""Number of equally likely random values that select the kind of an operation."""
+"""Number of equally likely random numbers, from which the kind of an operation follows."""
 _IS_GET = bytes(kind == GET for kind in range(256))
 
 
 class KeyValueSource:
-    """A worker's operations: gets and single replaces. Subclasses replace several rows or update."""
+    """Source of a worker's operations that are single statements: gets and replaces.
+
+    Subclasses add transactions: replaces of several rows, and updates of counters.
+    """
 
     kinds = KINDS
     row_weights: tuple[int, ...] = (1, 1, 1, 2)
     stamps: Any
     single_statements: tuple[int, ...] = (GET, REPLACE, PAIR)
-    """Kinds of operations without BEGIN and COMMIT. Their failures are recorded by this class."""
+    """Kinds of operations that are a single statement. This class records their failures.
+
+    The store records failures in transactions, because only it knows which statement failed.
+    """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
         words, bucket_table, order = shared
@@ -160,8 +166,8 @@ class KeyValueSource:
         gets, puts = self.store.gets, self.store.puts
         if self.only_reads:
             return Chunk(bytearray(size), self._select_by_bucket(gets, numbers), zip(keys), keys)
-        # An operation reads if its random byte is below a threshold. This is rounded up or down at random, so
-        # that the share of reads is exact on average.
+        # An operation reads if its random byte is below a threshold. The threshold is rounded up or down at
+        # random, so that the share of reads is exact on average.
         below = int(256 * self.case.spec.read_ratio + self.random.random())
         kinds = bytearray(self.random.randbytes(size).translate(bytes(below) + b"\1" * (256 - below)))
         first = self.sequence
@@ -251,7 +257,7 @@ class KeyValueSource:
 
 
 def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
-    """Return a worker's failed statements as sightings (observed events of the report)."""
+    """Return a worker's failed statements as sightings (observed events in the report)."""
     if not refusals:
         return []
     from sqlstress.recording.failures import refusal_records  # Without failures the module is not needed.
@@ -262,7 +268,7 @@ def refusal_sightings(case: Case, refusals: list[Refusal]) -> list[Any]:
 def open_source(
     case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]
 ) -> KeyValueSource | NativeSource:
-    """Return a worker's operations, run by the C loop or the Python loop."""
+    """Return the source of a worker's operations, for the loop in C or in Python."""
     if case.spec.loop == "native":  # Workers import only the modules that they use.
         from sqlstress.experiments.kv.native_loop import NativeSource
 
@@ -272,13 +278,13 @@ def open_source(
 
 
 PAIRS_AMONG_GETS = 4
-"""One in this many gets reads a pair of rows, if transactions write several rows."""
+"""If transactions write several rows, one in this number of gets reads a pair of rows."""
 
 
 class TransactionSource(KeyValueSource):
-    """A worker's operations if transactions have several statements.
+    """Source of a worker's operations if transactions have several statements.
 
-    The operations of a chunk are drawn one after the other. The base class draws a whole chunk at once.
+    It draws the operations of a chunk one after the other. The base class draws a whole chunk at once.
     """
 
     def __init__(self, case: Case, place: Place, worker: int, salt: int, shared: tuple[Any, ...]) -> None:
@@ -351,9 +357,9 @@ class TransactionSource(KeyValueSource):
         return self.store.batches[bucket], rows, slots
 
     def _pair_of(self, bucket: int, number: int) -> int:
-        """Return the number of the pair to which the key `number` belongs, counted from 0 in the bucket.
+        """Return the index, in the bucket, of the pair to which the key `number` belongs.
 
-        If the key has no partner, return the number of another pair.
+        If the key has no partner, return the index of any pair.
         """
         position, pairs = self.placement.position(bucket, number), self.placement.pairs[bucket]
         return position // 2 if position < 2 * pairs else position % pairs
@@ -393,7 +399,7 @@ def draw_keys(case: Case, salt: int, worker: int) -> list[int]:
 
 
 class ClassicSource(KeyValueSource):
-    """A worker's operations in the published script: set all keys, then get them in random order.
+    """Source of a worker's operations in the published script: set all keys, then get them in random order.
 
     Each set is a transaction: a deferred BEGIN, the replace, COMMIT. A key's bucket is its remainder modulo
     the number of buckets. Source: docs/published-benchmark.md.
