@@ -25,7 +25,7 @@ LONGEST_PID = 10
 
 
 def _common_help(name: str) -> str:
-    """Return the help text of a common option, with the default."""
+    """Return the help text of an option that measuring commands have, with its default."""
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -130,7 +130,10 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield lines on the drivers except `driver`: library, server (at `address`), or error."""
+    """Yield a line on each driver but `driver`: version of its library, or the reason why it is not usable.
+
+    `address` is the server to examine for drivers of PostgreSQL, or None.
+    """
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of
