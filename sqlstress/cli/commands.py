@@ -217,7 +217,7 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
 
 Made = Callable[[str], click.Command]
-"""Function that returns a command such as `limit`, with the options of the experiment that is its argument."""
+"""Function that returns a command such as `limit`, with the options of the experiment that it is given."""
 
 
 class ExperimentCommand(GroupedCommand):
