@@ -257,7 +257,7 @@ def limit(
     from sqlstress.engine.session import MeasuringSession
     from sqlstress.studies.limit import search_for
 
-    _check_has_windows(what)
+    _check_windowed(what)
     with _rename_options(_parameter):
         study = search_for(_options_by_name(options), what)
         session = MeasuringSession((study.case,), Path(directory), False, _command("limit", what, options))
@@ -291,7 +291,7 @@ def ab(
         to_words,
     )
 
-    _check_has_windows(what)
+    _check_windowed(what)
     with _rename_options(_parameter):
         gate, common = split_gate_options(checked(what, _options_by_name(options)))
         options_a, options_b = (checked(what, _options_by_name(arm)) for arm in (a, b))
@@ -331,8 +331,7 @@ def hunt(
         return _run_study(request.study, session, save, progress)
 
 
-def _check_has_windows(name: str) -> None:
-    """Raise UsageError unless `ab` and `limit` support the experiment `name`."""
+def _check_windowed(name: str) -> None:
     if name not in windowed_commands():
         names = ", ".join(windowed_commands())
         raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
@@ -445,8 +444,6 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
 
 
 class _ProgressObserver(Observer):
-    """Observer that passes progress to a function."""
-
     def __init__(self, watch: ProgressCallback) -> None:
         self._watch = watch
 

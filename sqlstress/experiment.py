@@ -64,7 +64,7 @@ class StudySpec(ResultFormat):
 class Experiment(ReportFormat):
     """Base class of experiments (kinds of load), whose subclasses override the defaults below.
 
-    The command line, the engine and the reports ask an experiment for everything that is special to it.
+    Everything that is special to an experiment, for the command line, the engine and the reports, is here.
     """
 
     # Command and options.
@@ -109,7 +109,7 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return the case without fields, such as `where`, that do not change the work of its processes.
+        """Return the case without fields, such as --where, that do not change the work of its processes.
 
         Cases of two reports with equal keys share a row of a comparison.
         """

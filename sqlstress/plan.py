@@ -163,7 +163,7 @@ MAX_LINE = 500
 
 def from_toml(path: Path) -> tuple[Case, ...]:
     """Return the cases of a TOML file. Raises UsageError, which names the file and the case."""
-    document = _read(path)
+    document = _read_toml(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         names = [name for name, value in document.items() if isinstance(value, list | dict)]
@@ -193,8 +193,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
     return tuple(planned)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises UsageError, which names the file."""
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         text = read_text(path, MAX_BYTES)
         long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)

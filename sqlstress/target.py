@@ -205,5 +205,5 @@ def stores_nothing(driver: str) -> bool:
 
 
 def durability_level(durability: str) -> str:
-    """Return the level (such as NOTHING_STORED) of a description of durability."""
+    """Return the level in a text on durability: its part before the first colon, such as NOTHING_STORED."""
     return durability.partition(":")[0].strip()

@@ -158,7 +158,6 @@ def cli() -> None:
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the command that measures the experiment `name`, such as "kv"."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -189,7 +188,7 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study whose options, unparsed in `values`, are not those of cases. Return the exit code."""
+    """Run a study that parses its options itself, and return the exit code. `values` has the options."""
     # Imported only when needed, so that errors in options are reported at once.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession

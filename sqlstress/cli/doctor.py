@@ -24,8 +24,7 @@ LONGEST_PID = 10
 """Maximum number of digits of a process ID; a longer number is a file name."""
 
 
-def _common_help(name: str) -> str:
-    """Return the help text of an option that measuring commands have, with its default."""
+def _help_with_default(name: str) -> str:
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -38,9 +37,9 @@ def _common_help(name: str) -> str:
     metavar="FOLDER",
     help="Folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=_common_help("driver"))
-@click.option("--journal-mode", metavar="MODE", help=_common_help("journal-mode"))
-@click.option("--synchronous", metavar="LEVEL", help=_common_help("synchronous"))
+@click.option("--driver", metavar="NAME", help=_help_with_default("driver"))
+@click.option("--journal-mode", metavar="MODE", help=_help_with_default("journal-mode"))
+@click.option("--synchronous", metavar="LEVEL", help=_help_with_default("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="PRAGMA fullfsync. Shows the warnings that apply to it.")
 @click.option("--dsn", metavar="DSN", help="PostgreSQL server to examine: postgresql://user@host/database.")
 @click.option(
@@ -92,7 +91,6 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process ID or file, and return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 

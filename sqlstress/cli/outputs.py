@@ -163,12 +163,11 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
     if output.second_path and output.is_stdout:
         raise UsageError(f"-o {text!r}: {output.format} writes two files. Give the name of the first.")
     if output.path != STDOUT:
-        _check(text, output.path)
+        _check_writable(text, output.path)
     return output
 
 
-def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file `path` cannot be written. `text` is the value of -o."""
+def _check_writable(text: str, path: Path) -> None:
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")

@@ -128,7 +128,7 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the factory of the bench (objects that measure slices), in this Python or those of --python-a/b.
+    """Return the factory of the bench: objects that measure slices, in this Python or in other Pythons.
 
     Raises UsageError for a server's connection string together with --python-a.
     """

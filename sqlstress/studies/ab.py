@@ -78,7 +78,6 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs of `pair_s` seconds that fit into the time limit; MOST without a limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 

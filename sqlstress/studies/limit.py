@@ -114,14 +114,13 @@ class LimitStudy:
         self._report_progress(bench, start_s)
         yield from self._search(bench, start_s, trial)
 
-    def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
-        """Measure windows at different rates until the search ends. `closed` is the closed-loop trial."""
+    def _search(self, bench: Bench, start_s: float, closed_loop: Trial) -> Steps:
         usual_s, needed = (
-            self._duration_s or window_s(self.case, closed),
+            self._duration_s or window_s(self.case, closed_loop),
             operations_to_schedule(self.search.promise),
         )
         most_s, inconclusive = max(MAX_WINDOW_S, usual_s), 0
-        first, lowest = max(1, int(FIRST_RATE_SHARE * closed.tps)), max(1, math.ceil(needed / most_s))
+        first, lowest = max(1, int(FIRST_RATE_SHARE * closed_loop.tps)), max(1, math.ceil(needed / most_s))
         while (rate := next_rate(self._margins, first, lowest)) is not None:
             elapsed_s = self._clock() - start_s
             if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:

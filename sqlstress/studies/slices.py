@@ -110,7 +110,7 @@ class Python:
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, both arms would import sqlstress from the current folder if it has such a folder.
             arguments = [self.command, *words, *fixed, *self.positional_words]
-            code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
+            code, complaint = self._run_interpreter(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None
@@ -124,10 +124,9 @@ class Python:
             )
         return from_json(text)
 
-    def _call(
+    def _run_interpreter(
         self, arguments: list[str], check: Callable[[], None], omissions: Sequence[str]
     ) -> tuple[int, str]:
-        """Run the interpreter with these arguments; return its exit code and its standard error."""
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
             try:

@@ -204,10 +204,9 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Measure the cost of a sync after the sweep, and return the result; None if it cannot be measured.
+    """Return the cost of a sync after the sweep, and a second measurement of it, or None for each.
 
-    If it differs much from `before` or `again`, measured before the sweep, measure again. The second result
-    is returned, too; otherwise None.
+    The second measurement is made if the first differs much from `before` or `again`: costs before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -286,7 +285,6 @@ class Sweep:
                 return
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run one trial, unless its case has failed or is skipped. Store its result."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return

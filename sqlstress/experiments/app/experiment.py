@@ -85,7 +85,7 @@ _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
-    """Return the case `first`, changed for --start: a single opening. Raises UsageError."""
+    """Return `first`, changed for --start: each worker calls @connect once. Raises UsageError."""
     file = first.spec.file
     if first.server:
         raise UsageError("--start needs SQLite. Leave it out, or choose --target sqlite.")
@@ -99,7 +99,7 @@ def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations)
 
 
 def _situations(first: Case) -> Iterator[Case]:
-    """Yield a copy of `first` per situation of --start, beginning with its own; without --start, `first`."""
+    """Yield `first`, and with --start copies of it for the situations after its own."""
     if not first.spec.situation:
         yield first
         return

@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the row numbers of a worker's acknowledged commits, read from the worker's file."""
+    """Return the row numbers in a worker's file: its acknowledged commits; empty without a file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -154,7 +154,7 @@ class CommitRecorder:
     def _insert_row(self) -> int:
         """Insert a row and return its number. With attached databases, insert no row and return 0.
 
-        With attached databases, the transaction may not have written to the main database.
+        The transaction may have written only to an attached database.
         """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None

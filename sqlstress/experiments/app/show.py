@@ -145,7 +145,7 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         traits_by_settings.setdefault(settings, []).append(traits)
     for traits, count in kinds:
-        # Among connections without commits, count only those with the settings of one with commits.
+        # Count a connection without commits only if a connection with commits has equal settings.
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count

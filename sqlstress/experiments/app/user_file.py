@@ -57,7 +57,7 @@ class Declarations(NamedTuple):
     """Whether a check runs only after all worker processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
-        """Return the argument of the transactions: the result of @connect, or `address` without @connect."""
+        """Call @connect and return its result, or `address` without @connect: the transactions' argument."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -107,7 +107,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function()`, or `function(given)` if it must."""
+    """Return a function without parameters that calls `function`, with `given` if a parameter is required."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):

@@ -358,7 +358,6 @@ class ServerWatch:
         return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
-        """Return the settings of a connection as text, by name."""
         elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
             "database": HERE if self._is_here(answers) else elsewhere,

@@ -172,7 +172,7 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations. If tables declare foreign keys, connections without them are DECLARED.
+        """Return the observations. If tables declare foreign keys, mark connections that do not check them.
 
         The parent process reads the schema: if a worker did, closing the file would release the user's locks.
         """
@@ -237,7 +237,6 @@ class AppWork(UserWork):
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
     def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
-        """Check that each acknowledged commit of each worker has its row in the ledger table."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
                 return Check(

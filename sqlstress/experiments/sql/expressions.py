@@ -310,7 +310,10 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
 
 
 class Evaluator:
-    """Database in memory with pgbench's functions and a random number generator."""
+    """Evaluator of expressions: a SQLite database in memory with pgbench's functions.
+
+    `stream` is the generator of the random numbers.
+    """
 
     def __init__(self, stream: Random) -> None:
         self._stream = stream

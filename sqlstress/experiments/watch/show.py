@@ -270,7 +270,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding(sentences.watch_names, links=watch.links if watch.links > 1 else None)
     if watch.hot_journal:
         yield Finding(sentences.watch_hot_journal)
-    yield from islice(_writers(watch), MOST_NAMED)
+    yield from islice(_blocking_writers(watch), MOST_NAMED)
     yield from _crowds(watch)
     if not watch.wal_full:
         yield from _wal_growth(watch)
@@ -284,8 +284,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding(sentences.watch_partly, share=1 - share(watch.open_samples, watch.samples))
 
 
-def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield findings, with remedies, on processes that block other writers."""
+def _blocking_writers(watch: Watch) -> Iterator[Finding]:
     for position, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)

@@ -85,7 +85,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, position: int, hold: int) -> None:
-        """Add a sample in which process `position` holds the lock; `hold` counts the process's holds."""
+        """Add a sample in which process `position` holds the lock. `hold` is the number of its hold."""
         now_s = sample.answered_s
         if position != self.position:
             self._hold_since_s = self.since_s = now_s
@@ -204,7 +204,7 @@ class WatchTally:
         totals.open_samples += look.state in (WAL, ROLLBACK)
         totals.longest_gap_s = max(totals.longest_gap_s, at_s - self._before_s)
         totals.journal = _JOURNALS.get(look.state, totals.journal)
-        self._compare_with_last(at_s, look)
+        self._record_changes(at_s, look)
         held = {(self._position_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
         for owner in self._held - held:
             self._runs[owner].free(sample)
@@ -220,12 +220,11 @@ class WatchTally:
             self._chain.is_held = False
         self._reading.update({self._position_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
-            self._add_index(sample, look.wal)
+            self._add_wal_index(sample, look.wal)
         self._add_step(at_s, look, writers)
         self.last = look
 
-    def _compare_with_last(self, at_s: float, look: LockSample) -> None:
-        """Record changes since the last sample: database file, kind of journal, number of commits."""
+    def _record_changes(self, at_s: float, look: LockSample) -> None:
         last = self.last
         if last is None:
             return
@@ -246,8 +245,7 @@ class WatchTally:
         if len(self._events) < MOST_EVENTS:
             self._events.append(event)
 
-    def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
-        """Add a sample of the wal-index: frames, and readers with an old snapshot."""
+    def _add_wal_index(self, sample: TimedSample, index: WalIndex) -> None:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
@@ -355,7 +353,7 @@ class WatchTally:
             locks.setdefault(position, {})[READ] = Holds(count)
         # Sort the processes by samples with the write lock, and convert all indices to the new order.
         described = [
-            replace(item, locks=locks.get(position, {}), **self._other_wal(position))
+            replace(item, locks=locks.get(position, {}), **self._other_wal_fields(position))
             for position, item in enumerate(processes)
         ]
         order = sorted(range(len(described)), key=lambda position: _weight(described[position]))
@@ -391,8 +389,7 @@ class WatchTally:
             course=self._course(positions),
         )
 
-    def _other_wal(self, position: int) -> dict[str, Any]:
-        """Return the fields of a Process that uses a different WAL; empty for the watched WAL."""
+    def _other_wal_fields(self, position: int) -> dict[str, Any]:
         if position not in self._other_wals:
             return {}
         first, last = self._other_wals[position]
