@@ -41,7 +41,7 @@ class Figure:
     tps: float | None
     """Median of the trials' transactions per second, all processes together; None if unknown."""
     rate: float | None
-    """Operations per second, by which cases are compared; None without a valid trial. See `counts`."""
+    """Number of `counts` per second, to compare cases; None without a valid trial."""
     counts: str
     """Kind of operations that `rate` counts: transactions, pairs, rows or cycles."""
     fairness: float | None
@@ -356,7 +356,7 @@ def _key(option: str) -> str:
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message for Python or a plan: `spelling` renames each command-line option in it.
+    """Return an error message in which `spelling` renames each option of the command line.
 
     `_parameter` makes "--keep-going" to "keep_going", for example.
     """
@@ -421,7 +421,7 @@ def _is_plan(work: str | Path) -> bool:
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or the plan that an experiment's options request. Raises UsageError."""
+    """Return the plan in a file, or for an experiment's options. Raises UsageError."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")

@@ -42,12 +42,12 @@ class CommandLine:
 
 
 class StudySpec(ResultFormat):
-    """Description of a study, such as a crash test: how to make it, and how its result is reported."""
+    """Description of a study, such as a crash test: how to make and report it."""
 
     observes_only: ClassVar[bool] = False
     """Whether the study only observes other programs, without databases of its own."""
     reads_options: ClassVar[bool] = False
-    """Whether `parse_request` makes the study from its options. If not, `make` gets the cases they select."""
+    """Whether `parse_request` makes the study from options. If not, `make` gets cases."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
         """Return a `Study` of these cases. `selection` has the options that cases do not store."""
@@ -78,7 +78,7 @@ class Experiment(ReportFormat):
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reasons why this experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Options that a study of a single case, such as `limit`, sets itself; None means without the option."""
+    """Options that a study of one case, such as `limit`, sets; None drops the option."""
     study: ClassVar[StudySpec | None] = None
     """Study that chooses the cases to measure; None if all cases are measured."""
 
@@ -89,7 +89,7 @@ class Experiment(ReportFormat):
     # Tables. A table has a row per case. The cases of a table are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether rows of a table are labelled with numbers of processes and files, such as "8 processes".
+    """Whether labels of rows are numbers of processes and files, such as "8 processes".
 
     If not, they are labelled with `case_label`.
     """
@@ -97,7 +97,7 @@ class Experiment(ReportFormat):
     """Whether a case may have several database files. If so, tables show their number."""
 
     def table(self) -> str:
-        """Return the name of the experiment with whose cases these can be compared; by default, its own."""
+        """Return the name of the experiment with whose cases these are compared."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
@@ -109,7 +109,7 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return the case without fields, such as --where, that do not change the work of its processes.
+        """Return the case without fields that do not change its work, such as --where.
 
         Cases of two reports with equal keys share a row of a comparison.
         """
@@ -118,12 +118,12 @@ class Experiment(ReportFormat):
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Noun phrase on the work, such as "SQL scripts". If empty, sentences use the name of the experiment."""
+    """Noun phrase on the work, such as "SQL scripts". If empty, sentences use the name."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields of the spec that `work_label` contains. Longer names of a case do not repeat them."""
 
     def work_label(self, case: Case) -> str:
-        """Return a label of the work of each process, such as "bank.py". Different work has another label."""
+        """Return a label of each process's work, such as "bank.py", different for different work."""
         return case.workload
 
     def unit(self, case: Case) -> str:
@@ -131,7 +131,7 @@ class Experiment(ReportFormat):
         return "transaction"
 
     def rate_units(self, case: Case) -> str:
-        """Return the plural unit of the rate by which cases are compared, such as "rows" (per second)."""
+        """Return the plural unit of the rate by which cases are compared, such as "rows"."""
         return f"{self.unit(case)}s"
 
     # Measurement.
@@ -170,7 +170,7 @@ class Experiment(ReportFormat):
         return True
 
     def loop_of(self, case: Case) -> str:
-        """Return the loop that runs the operations: "native" (in C) or "python"; "" if there is no choice."""
+        """Return the loop that runs operations: "native" (C) or "python"; "" without a choice."""
         return ""
 
     def estimated_s(self, case: Case) -> float:
@@ -178,7 +178,7 @@ class Experiment(ReportFormat):
         return case.duration_s + case.warmup_s
 
     def is_reference(self, case: Case) -> bool:
-        """Return whether the case, such as an empty command, only measures the cost of the measurement."""
+        """Return whether the case, such as an empty command, only shows the measurement's cost."""
         return False
 
     def timeout_s(self, case: Case) -> float:
@@ -215,7 +215,7 @@ class Experiment(ReportFormat):
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        """Return the names of modules to import before the processes of a case start, to start faster."""
+        """Return the names of modules to import before processes start, to save time."""
         return ()
 
     def presenter(self) -> Any:

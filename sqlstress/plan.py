@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
-    """Return an instance of a dataclass whose fields are options, such as Case, with these values.
+    """Return an instance of a dataclass of options, such as Case, with these values.
 
     `values` has values by name of the option, such as "busy-timeout". `known` has others by name of the
     field. Other fields keep their defaults, or are None: the experiment sets them later.
@@ -76,7 +76,7 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return the options of an experiment that a study such as `limit` has, without those in `left_out`.
+    """Return an experiment's options for a study, such as `limit`, except `left_out`.
 
     `otherwise` has changed attributes of options by name of the option: {"warmup": {"default": "500ms"}}.
     """
@@ -88,7 +88,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the values of options that a study of a single case, such as `limit`, sets itself, by name."""
+    """Return the options that a study of one case, such as `limit`, sets itself, by name."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 

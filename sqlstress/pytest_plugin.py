@@ -49,7 +49,7 @@ class Fixture:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Measure a single trial of a command and return the report. `words` are its positional arguments.
+        """Measure one trial of a command, with positional `words`, and return the report.
 
         `processes` and `seconds` are old names of `concurrency` and `duration`. Raises SqlstressError.
         """
@@ -80,7 +80,7 @@ class Fixture:
         return report
 
     def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
-        """Return `words` as the option that is the command's positional argument: {"file": "bank.py"}.
+        """Return `words` as the command's positional option, such as {"file": "bank.py"}.
 
         If a file of this name is in the folder of the test file, its path replaces the word.
         """

@@ -50,7 +50,7 @@ class ReportFormat:
     spec: ClassVar[type] = NoOptions
     """Dataclass of options that only cases of this experiment have."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case; None if the fields of the spec are next to those of the case."""
+    """Key of the spec in a case's JSON; None if its fields are next to those of the case."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
     """Fields of the spec that are next to those of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None

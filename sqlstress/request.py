@@ -27,11 +27,11 @@ class Request(Generic[S, E]):
     """
 
     case: Case
-    """Case with the first value of each option. The experiment completes it, for example with scripts."""
+    """Case with the first value of each option, to which the experiment adds the rest."""
     selection: E
     """Options from which the cases are made, and which they do not store."""
     lists: Mapping[str, tuple[Any, ...]]
-    """Values of options that take a list, by name: {"concurrency": (1, 2, 4)} requests three cases."""
+    """Values of options that take a list: {"concurrency": (1, 2, 4)} makes three cases."""
     given: frozenset[str]
     """Names of the options set by the user."""
 

@@ -145,7 +145,7 @@ def explained(code: int, text: str) -> str:
 
 
 SIGBUS, TRANSACTION_ERROR = -7, -8
-"""Our own codes for causes without a result code of their own, such as death by the signal SIGBUS.
+"""Our own codes for causes without a result code, such as death by the signal SIGBUS.
 
 TRANSACTION_ERROR is a BEGIN, COMMIT or ROLLBACK in the wrong place, for which SQLite returns SQLITE_ERROR.
 """

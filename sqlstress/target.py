@@ -22,7 +22,7 @@ UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
 """Levels of durability of a commit. In a report, a colon and details may follow a level."""
 AS_SET = "as set"
-"""Isolation level in cases with the user's own programs: they or the server set it, not sqlstress."""
+"""Isolation level of the user's own programs: they or the server set it."""
 OTHER_SQLITE = "other SQLite"
 """Topic of an observation: the user's code used an SQLite library other than the driver's.
 
@@ -42,7 +42,7 @@ class DriverInfo(NamedTuple):
     everywhere: bool = True
     """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data. Only the driver `dry` does not: it measures sqlstress itself."""
+    """Whether the driver stores data. The driver `dry` does not: it measures sqlstress."""
     keyvalue: bool = False
     """Whether the key-value experiment can use the driver, even if `everywhere` is False."""
     scripts: bool = False
@@ -50,13 +50,13 @@ class DriverInfo(NamedTuple):
     programs: bool = False
     """Whether the user's programs can open the data with their own library."""
     takes: frozenset[str] | None = None
-    """Options on settings of connections, such as synchronous, that the driver supports; None means all."""
+    """Connection options, such as synchronous, that the driver supports; None means all."""
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
     """Description of the call whose time a report shows as the least cost of an operation."""
     difference: str = ""
-    """Note in tables on data that only this driver uses, without full stop; empty if there is none."""
+    """Note in tables on data that only this driver uses, without full stop; or empty."""
     serves: bool = False
     """Whether the product is a server. If so, a commit may succeed although the worker has died."""
     package: str = ""
@@ -179,7 +179,7 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
 
 
 def reported(driver: str) -> DriverInfo:
-    """Return a driver's properties; defaults for a driver that only the machine of the report had."""
+    """Return a driver's properties; defaults if the driver is unknown here."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 
@@ -200,10 +200,10 @@ def serves(driver: str) -> bool:
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing, so that it shows the highest rate of sqlstress itself."""
+    """Return whether a driver stores nothing, to show the highest rate of sqlstress itself."""
     return not reported(driver).stores
 
 
 def durability_level(durability: str) -> str:
-    """Return the level in a text on durability: its part before the first colon, such as NOTHING_STORED."""
+    """Return the level in a text on durability, such as NOTHING_STORED."""
     return durability.partition(":")[0].strip()

@@ -188,7 +188,7 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its options itself, and return the exit code. `values` has the options."""
+    """Run a study that parses its options, `values`, itself. Return the exit code."""
     # Imported only when needed, so that errors in options are reported at once.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
@@ -216,7 +216,7 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
 
 Made = Callable[[str], click.Command]
-"""Function that returns a command such as `limit`, with the options of the experiment that it is given."""
+"""Function from the name of an experiment to a command, such as `limit`, that measures it."""
 
 
 class ExperimentCommand(GroupedCommand):
@@ -247,7 +247,7 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return `click.command(**settings)` for a command, such as `limit`, that measures `experiment`.
+    """Return click's decorator for a command, such as `limit`, that measures `experiment`.
 
     The command of the default experiment also looks for the name of another experiment among its arguments,
     as in `sqlstress limit sql a.sql`. If it finds a name, it runs the command `made(name)` instead.

@@ -57,7 +57,7 @@ _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return an item that makes the shell complete a path, if `metavar` (such as FILE) stands for a path."""
+    """Return an item that makes the shell complete a path if `metavar` is FILE, for example."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -257,7 +257,7 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add options for files and the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Parameters that only commands with a sweep have. A sweep measures all cases, unlike `ab` and `limit`."""
+"""Parameters for sweeps (measurements of all cases) only, which `ab` and `limit` lack."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:

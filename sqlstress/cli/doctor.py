@@ -128,7 +128,7 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield a line on each driver but `driver`: version of its library, or the reason why it is not usable.
+    """Yield a line on each driver except `driver`: its library's version, or an error.
 
     `address` is the server to examine for drivers of PostgreSQL, or None.
     """

@@ -143,7 +143,7 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer for `sqlstress watch`, whose method `moment` shows the state of other programs.
+    """Yield the observer for `sqlstress watch`: `moment` shows the state of other programs.
 
     The state is drawn over the previous state, or printed as a line if `plain` is set or there is no
     terminal. If `wanted` is false, nothing is shown.

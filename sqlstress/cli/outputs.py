@@ -295,7 +295,7 @@ class Saver:
         step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
-        """`note` prints a line that names the folder of databases kept with --keep; None prints no line."""
+        """`note` prints a line on the folder of databases kept with --keep; None prints none."""
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note

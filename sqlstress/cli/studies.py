@@ -128,7 +128,7 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the factory of the bench: objects that measure slices, in this Python or in other Pythons.
+    """Return the factory of the bench: objects that measure slices in one or two Pythons.
 
     Raises UsageError for a server's connection string together with --python-a.
     """

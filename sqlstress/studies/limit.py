@@ -42,7 +42,7 @@ MAX_WINDOW_S = 20.0
 The search does not try rates at which a window of this length has too few operations.
 """
 DUE_MARGIN = 4.0
-"""Surplus of scheduled over required operations in a window, in standard deviations of random arrivals."""
+"""Surplus of planned over required operations, in standard deviations of their number."""
 PATIENCE = 2
 """Number of consecutive windows without a conclusion after which the search ends."""
 TYPICAL_WINDOWS = 20
@@ -50,7 +50,7 @@ TYPICAL_WINDOWS = 20
 
 
 def window_s(case: Case, closed: Trial) -> float:
-    """Return a length for windows, in seconds, so that each contains CHECKPOINTS_PER_WINDOW checkpoints.
+    """Return a window's length in seconds: the time of CHECKPOINTS_PER_WINDOW checkpoints.
 
     The result is from SHORTEST_S to LONGEST_S. The time between two checkpoints follows from the commits in
     the closed loop: each writes at least one page to the WAL, and SQLite starts a checkpoint after
@@ -69,7 +69,7 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def operations_to_schedule(promise: Promise) -> int:
-    """Return the number of operations to plan for a window: the number that `promise` requires, and a margin.
+    """Return the number of operations to plan for a window: those required, and a margin.
 
     A promise on p99, for example, cannot be judged with few operations. Because due times are random, fewer
     operations than planned may become due.
@@ -142,7 +142,7 @@ class LimitStudy:
             self._set_end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
 
     def _record_margin(self, rate: int, window: Trial) -> bool:
-        """Record by how much a window kept or broke the promise. Return False if it cannot be judged."""
+        """Record how far a window kept or broke the promise; False if it cannot be judged."""
         if skip_reason(window, self.search.promise):
             return False
         self._margins.append((rate, margin(window, self.search.promise)))

@@ -41,9 +41,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran equal code of a module whose two checkouts differ; else None.
+    """Return an error if both arms ran equal code of a module, but their checkouts differ.
 
-    The checkout of an arm is the folder above the user's file (see `_roots`).
+    The checkout of an arm is the folder above the user's file (see `_roots`). Return None for no such module.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -66,7 +66,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the checkouts of the two arms: folders with a version of the code each; None if they are equal.
+    """Return the arms' checkouts: two folders with a version of the code; None if equal.
 
     The folders are the paths of the user's files without their common end: for base/bench/app.py and
     bench/app.py, the folder base and the current folder.
@@ -180,7 +180,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return sentences on why both arms import the module `name` from one folder, and on the remedy."""
+    """Return sentences on why both arms import `name` from one folder, and on the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -205,7 +205,7 @@ def _python_path_entry(folder: Path) -> str | None:
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the file of an editable install (.pth or import hook) that names a module's folder, or None.
+    """Return the file of an editable install that names a module's folder, or None.
 
     `python` is the interpreter whose environment is searched; None means this Python.
     """

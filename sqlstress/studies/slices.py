@@ -170,7 +170,7 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Difference between the salts of successive pairs. A salt is a number that changes a trial's random draws.
+"""Distance of successive pairs' salts: numbers that change the random draws of trials.
 
 Each attempt at a trial adds 1 to its salt. With this difference, no salt is used by two pairs.
 """
@@ -178,7 +178,7 @@ Each attempt at a trial adds 1 to its salt. With this difference, no salt is use
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Bench of an A/B test: functions that measure slices (single trials of an arm) and describe the arms."""
+    """Bench of an A/B test: functions that measure slices (single trials of an arm)."""
 
     report: Report
     """Report without results: only time, command and environment."""
@@ -186,9 +186,9 @@ class SliceBench:
     measure: Callable[[int, Case, int], Trial]
     """Function that measures a slice, given arm (0 or 1), case and number of the pair."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Function that returns a test with each arm's versions of Python and sqlstress, if they may differ."""
+    """Function that returns a test with each arm's versions of Python and sqlstress."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function that returns a case as the sqlstress of an arm (0 or 1) reports it, with its defaults."""
+    """Function that returns a case as the sqlstress of an arm (0 or 1) reports it."""
 
 
 class OwnPython:

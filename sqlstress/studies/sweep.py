@@ -43,7 +43,7 @@ class Turn(NamedTuple):
     case: int
     """Index of the case in the sweep."""
     number: int
-    """Number of the pass, from 0. It is also the index of the trial among the trials of the case."""
+    """Number of the pass, from 0; also the index of the trial among those of the case."""
     is_longer: bool = False
     """Whether this is the additional trial after all passes, with a longer measurement."""
 
@@ -77,7 +77,7 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return an additional, longer trial that shows long waits, in a list; [] if no case needs it.
+    """Return a list with an additional, longer trial for long waits, or [].
 
     It repeats the case with the most processes among those whose usual trials are too short for long waits.
     """
@@ -90,7 +90,7 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 
 TRIAL_S = 0.1
 WORKER_S = 0.02
-"""Estimated overhead in seconds: TRIAL_S for each trial, and WORKER_S for each of its workers."""
+"""Estimated overhead in seconds: TRIAL_S per trial, and WORKER_S per worker of it."""
 AVERAGED_TICKS = 10
 """Number of reports of progress, about a second, over which the displayed TPS is averaged."""
 NOTE_WIDTH = len("1,234,567 TPS")
@@ -181,7 +181,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the fastest cases so far; "" if the trials so far do not allow a comparison."""
+    """Return a text on the fastest cases so far; "" if they cannot be compared yet."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -204,9 +204,9 @@ SECOND_BUDGET_NS = 50_000_000
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Return the cost of a sync after the sweep, and a second measurement of it, or None for each.
+    """Return the cost of a sync after the sweep, measured once or twice; None if not measured.
 
-    The second measurement is made if the first differs much from `before` or `again`: costs before the sweep.
+    It is measured twice if the first cost differs much from `before` or `again`, the costs before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -231,7 +231,7 @@ class Sweep:
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far, in the order of the plan."""
+        """Return `blank`, a report without results, with those so far, in the plan's order."""
         runs = tuple(
             _with_trial_error(self._runs[index])
             for index in sorted(self._runs)
@@ -341,13 +341,13 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum time between two saves of the report, as a multiple of the time that the last save took."""
+"""Least time between two saves of the report, as a multiple of the last save's time."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a bench (the objects with which a study measures), run the study, and return its report.
+    """Open a bench (the objects with which a study measures), and return the study's report.
 
     `save` gets the report from time to time. Raises SqlstressError if there is no result.
     """

@@ -9,7 +9,7 @@ traits: facts as a dict of texts, such as {"busy_timeout": "5000"}. The constant
 """
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
-"""Values of the fact "watched": the part of a connection's statements that the worker examined."""
+"""Values of the fact "watched": the statements of a connection that a worker examined."""
 SINGLE_STATEMENT = "each statement alone"
 """Value of the fact "writes_begin" for writes outside of BEGIN and COMMIT (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
@@ -18,13 +18,13 @@ CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not look
 UNSEEN is reported because a process examines only a limited number of connections.
 """
 UNREAD = "connections that could not be read"
-"""Topic of connections whose settings are unknown: SQLite raised an error, or threads used them at once."""
+"""Topic of connections whose settings are unknown because of an error or several threads."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics of PostgreSQL settings: of the user's connections, and of a new connection that sqlstress opened.
+"""Topics of PostgreSQL settings: of the user's connections, and of a new connection.
 
 BEGINS is reported instead of SESSION if no connection of the user could be read at the end of the load.
 """
@@ -43,7 +43,7 @@ PENDING_ROLLBACK = "sqlalchemy.exc.PendingRollbackError"
 BROKEN_TRANSACTION = "django.db.transaction.TransactionManagementError"
 """Class names of exceptions that libraries raise if code uses a transaction after an error in it."""
 DECLARED = "off, declared"
-"""Value of the fact "foreign_keys" if PRAGMA foreign_keys is off although tables declare foreign keys."""
+"""Value of the fact "foreign_keys" if the PRAGMA is off, but tables declare foreign keys."""
 
 
 def is_trial_database(database: str) -> bool:

@@ -145,7 +145,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield a case for each combination of concurrency, target, situation and rate. Raises UsageError."""
+        """Yield a case per concurrency, target, situation and rate. Raises UsageError."""
         drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):

@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.recording.recorded_classes"
-"""Our module whose calls commit for the user's code. The profile function ignores our other modules."""
+"""Our only module that the profile function does not ignore: it calls sqlite3 for the user."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -98,7 +98,7 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append row numbers of acknowledged commits to the file. After a failed write, append no more.
+        """Append row numbers of acknowledged commits to the file, until a write fails.
 
         A gap in the file would only leave commits unchecked, but a partial record would shift later numbers.
         """

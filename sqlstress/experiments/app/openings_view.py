@@ -67,6 +67,6 @@ def migration_cause(group: Group) -> str | None:
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
-    """Yield findings on failed calls of @connect, then the findings of the functions in `further`."""
+    """Yield findings on failed calls of @connect, then those of the functions `further`."""
     for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
         yield from topic(group)

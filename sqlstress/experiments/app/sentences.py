@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import FailureTime, failure_time, listing, perce
 from sqlstress.statistics.units import digits, plural
 
 MIN_SEVERAL = 1.5
-"""Least average of connections per call that a sentence gives as a number, and not as "a connection"."""
+"""Least average of connections per call that a sentence gives as a number."""
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:

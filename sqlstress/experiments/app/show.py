@@ -82,12 +82,12 @@ from sqlstress.user_work.show import (
 )
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
-"""Least share of a call's time, and of connections per call, to report calls that open connections.
+"""Least share of a call's time, and least connections per call, to report openings.
 
 Both must be reached.
 """
 OPENING_EXCESS = 3
-"""Limit of the time counted for opening a connection, as a multiple of the time measured without load.
+"""Limit of the time counted for an opening, as a multiple of the time without load.
 
 The rest of a longer time was a wait for something else.
 """
@@ -329,7 +329,7 @@ _MEANINGS = {
         "statement into a transaction.atomic() of its own, and catch the error outside of that."
     ),
 }
-"""Sentences on cause and remedy of errors of PostgreSQL and of libraries, by the error's name."""
+"""Sentences on cause and remedy of errors of PostgreSQL and libraries, by error name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -390,7 +390,7 @@ def _share(group: Group, transaction: str, count: int) -> float:
 
 
 def _explanation(what: str) -> str | None:
-    """Return cause and remedy of the error named `what`; None if the name does not show the cause."""
+    """Return cause and remedy of the error `what`; None if its name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)

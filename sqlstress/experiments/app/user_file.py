@@ -57,7 +57,7 @@ class Declarations(NamedTuple):
     """Whether a check runs only after all worker processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
-        """Call @connect and return its result, or `address` without @connect: the transactions' argument."""
+        """Return the transactions' argument: the result of a call of @connect, or `address`."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -107,7 +107,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if a parameter is required."""
+    """Return `function`; if it requires an argument, bind `given` to it."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -196,7 +196,7 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Do the work of `call_once` in the child process: import the file, then call @setup or @connect.
+    """Import the file and call @setup or @connect, in the child process of `call_once`.
 
     A declared @finish follows @connect, so that connections are closed. `where` is the trial's folder.
     """
@@ -225,7 +225,7 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the import of the user's file. Return the guard of its database connections.
+    """Prepare this process for the user's file. Return the guard of database connections.
 
     The guard refuses to open databases outside of the trial's folder. With `allow_others`, it refuses only
     `original`, the user's database that the trial has copied. `seed` is for the user's random numbers.
@@ -275,7 +275,7 @@ def _leave_without_them() -> None:
 
 
 _forked: list[bool] = []
-"""List that is not empty in a process that the user's code forked. Functions can append without `global`."""
+"""List that is empty except in a process that the user's code forked."""
 
 
 def _begin_fork() -> None:

@@ -195,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` stores what is observed; None means only to record commits."""
+        """Observe a new connection. `seen` stores observations; None means to record commits only."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -232,7 +232,7 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of connections to the trial's database. Different values: "1000 / 5000"."""
+        """Return the settings used for the trial's database. Different values: "1000 / 5000"."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Prefer connections that committed, because only their settings matter for commits.
@@ -310,9 +310,9 @@ _ASKED = (
 )
 _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
-"""Settings that each session may change for itself. REPORTED also has settings of the whole server."""
+"""Settings in REPORTED that a session may change. Others apply to the whole server."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""Isolation levels by value of psycopg's `isolation_level`, which overrides the setting of the session."""
+"""Isolation levels by psycopg's `isolation_level`, which overrides the session's setting."""
 
 Answers = dict[str, str]
 
@@ -332,7 +332,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation per kind of connection. If none answers, observe a new session instead."""
+        """Return an observation per kind of connection, or else one of a new session."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -381,7 +381,7 @@ def open_connections() -> Iterator[Any]:
 
 
 def _answers(connection: Any) -> Answers | None:
-    """Return the settings of a connection; None if the server cannot be asked, as during a query.
+    """Return the settings of a connection; None if it cannot run a query now.
 
     The query uses psycopg's low-level connection, which neither begins a transaction nor applies the user's
     row factory. A failed transaction is rolled back first: the user's code no longer needs it.

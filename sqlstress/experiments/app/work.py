@@ -59,7 +59,7 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 
 
 class AppWork(UserWork):
-    """Parent process's part of a trial of app: database, rehearsal, checks, and facts read after the load."""
+    """Parent process's part of a trial of app: database, rehearsal and checks."""
 
     redefines = True
     """Whether transactions may change the schema."""
@@ -142,7 +142,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations, with `_opening_traits` added to those on calls that open connections."""
+        """Return the observations; add `_opening_traits` to those on calls that open connections."""
         costs = [
             sighting
             for sighting in sightings
@@ -153,10 +153,10 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Open the database three times without load. Return the shortest time and the number of objects.
+        """Return the number of schema objects, and the time to open the database without load.
 
-        Opening a connection takes longer with more objects in the schema, which SQLite parses. The result is
-        empty if the database cannot be read.
+        The time is the shortest of three. It grows with the number of objects, because SQLite parses the
+        schema. The result is empty if the database cannot be read.
         """
         times_s, objects = [], 0
         try:
@@ -172,7 +172,7 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations. If tables declare foreign keys, mark connections that do not check them.
+        """Return the observations; mark connections that do not check declared foreign keys.
 
         The parent process reads the schema: if a worker did, closing the file would release the user's locks.
         """

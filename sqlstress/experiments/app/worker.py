@@ -70,7 +70,7 @@ class AppSource(UserSource):
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
     _spare: Sequence[int] = ()
-    """File descriptors to close before the report after the load: the user's code may use up all others."""
+    """File descriptors to close before the final report: the user's code may use up all others."""
     _address = ""
     """Path of the database file, or URL of the database server."""
     _modules: frozenset[str] = frozenset()
@@ -226,7 +226,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """With --start, report the line that reads the schema's state if a migration raced in @connect."""
+        """With --start, report the line that reads the schema's state if migrations raced."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -278,7 +278,7 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a function that runs `call`, the transaction `name`, and records its cost, error and state.
+    """Return a function that runs the transaction `name` and records cost, error and state.
 
     The state is whether the call left a transaction open. The function never returns in a process that the
     user's code forked during the call: it ends that process.
@@ -370,7 +370,7 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield the attributes `names` of an exception and of all that it wraps; None if one is missing."""
+    """Yield the attributes `names` of an exception and of those it wraps; None if missing."""
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:

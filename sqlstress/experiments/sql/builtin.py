@@ -73,7 +73,7 @@ def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield SQL that creates and fills the given sets of tables ("tpcb", "bank"), valid on all targets."""
+    """Yield SQL for all targets that creates and fills sets of tables ("tpcb", "bank")."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),

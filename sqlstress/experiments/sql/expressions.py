@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Value of a script's variable. In an expression, a text is converted to a number (see `parse_number`)."""
+"""Value of a script's variable. Expressions convert text by `parse_number`."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
@@ -120,7 +120,7 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer, with `seed`, or else `default` (variable default_seed)."""
+    """Return the MurmurHash2 of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -130,7 +130,7 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer, with `seed`, or else `default` (variable default_seed)."""
+    """Return the FNV-1a hash of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -158,7 +158,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first integer, number of integers) from `low` to `high`. Raise NoValue for an invalid range."""
+    """Return (first, count) of the integers from `low` to `high`. Raise NoValue if impossible."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -211,11 +211,11 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
-"""Functions that draw random numbers. Their code in Python gets the generator as an extra first argument."""
+"""Functions whose Python code gets the random number generator as first argument."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
 """Functions that return a double even for integer arguments."""
 _MANY = range(1, 17)
-"""Permitted numbers of arguments of the functions least and greatest: 1 to 16, as in pgbench."""
+"""Permitted numbers of arguments of least() and greatest(): 1 to 16, as in pgbench."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "random": (lambda stream, low, high: _draw(stream, *_range(low, high)), 2),
     "random_gaussian": (_gaussian, 3),
@@ -238,7 +238,7 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""pgbench's functions: code in Python, then the permitted numbers of arguments in SQL, by name.
+"""pgbench's functions by name: Python code, then permitted numbers of arguments in SQL.
 
 The hash functions and permute have an argument more than in pgbench: `read` inserts the variable default_seed
 as their first argument. No function gets NULL: `Evaluator` returns NULL for such calls.
@@ -359,7 +359,7 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue unless the current expression has a double. Call this if SQLite computed a double.
+        """Raise NoValue unless the expression has a double. Call this if SQLite computed a double.
 
         A double that SQLite computes from integers means that an integer overflowed.
         """
@@ -413,7 +413,7 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster `evaluate` for an expression that is a single call of random: random(1, :n).
+        """Return a faster `evaluate` for a single call of random, such as random(1, :n).
 
         As long as the variables `names` keep their values, the range stays, and SQLite is not called. Values
         are compared by identity, not by ==: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.

@@ -78,7 +78,7 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    r"""Return the number of \set commands at the beginning of a script: its leading \set commands."""
+    r"""Return the number of leading \set commands: those before any other command."""
     database_commands = (
         position for position, command in enumerate(script.commands) if not isinstance(command, Set)
     )
@@ -107,7 +107,7 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
-    r"""Yield the position of each statement, and the variables through which statements affect each other.
+    r"""Yield each statement's position, and the variables by which others depend on it.
 
     If a query sets a variable (\gset) and an \if tests it, later statements depend on the query. Races are
     found by such dependencies. A \gset sets known variables only if the query names its columns, unlike *.
@@ -120,10 +120,10 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
 def _with_conditions(
     commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
-    r"""Yield each statement with the variables that decide in \if whether it runs, as a pair of sets.
+    r"""Yield each statement, and the variables in \if that decide whether it runs.
 
-    The first set has the variables of conditions that must be true, the second set those of conditions that
-    must be false. `tested` is this pair for the conditions around `commands`.
+    The variables are a pair of sets: in conditions that must be true, and in conditions that must be false.
+    `tested` is this pair for the conditions around `commands`.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -137,7 +137,7 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that a query's \gset sets, and those that \set commands compute from them."""
+    r"""Return the variables that a query's \gset sets, and those computed from them."""
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name
@@ -155,7 +155,7 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    r"""Return the states in which a transaction can be after `commands`, if it was in one of `states` before.
+    r"""Return the possible states of a transaction after `commands`, given those before.
 
     A state is, for example, whether a transaction is open. `moved` returns the state after a statement, given
     the state before. There can be several states because each branch of an \if may lead to another state.
@@ -169,7 +169,7 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the parsed script. Raise UsageError if it is invalid, or uses a variable without a value.
+    """Return the parsed script. Raise UsageError if invalid, or a variable has no value.
 
     `variables` are the names of variables that have values at the start, in addition to BASE.
     """
@@ -346,7 +346,7 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` is called with each statement and its step. The step that it returns is used instead.
+        r"""`around` gets each statement and its step, and returns the step to use instead.
 
         For example, `around` can add a timer. `sleep` is called for each \sleep, with the time in seconds.
         """
@@ -419,7 +419,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return a step that does the work of `step`, and adds `place` (position in the script) to exceptions."""
+    """Return `step` with `place`, its position in the script, added to its exceptions."""
 
     def placed(variables: Variables) -> T:
         try:

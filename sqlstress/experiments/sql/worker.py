@@ -180,7 +180,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, a step that runs a script a single time, so that it can be run again after an error.
+        """Return a step that runs a script by `once`, and permits a retry after an error.
 
         After an error, the returned step restores the variables and the state of the random numbers.
         """
@@ -249,7 +249,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return the value of a variable from the command line: a number if `text` is one, as in pgbench."""
+    """Return a variable's value on the command line: a number if possible, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -259,7 +259,7 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    r"""Return whether a script changes variables, or decides by a random number, after its leading \set.
+    r"""Return whether a script changes variables, or an \if draws, after the leading \set.
 
     If so, a retry must first restore the variables and the state of the random numbers.
     """
@@ -390,7 +390,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement. `steps` are the statements of its script up to this one."""
+        """Return facts on a failed statement. `steps` are its script's statements up to it."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -411,7 +411,7 @@ class ScriptFailures:
 
 
 class RehearsalSource(SqlSource):
-    """Scripts in a rehearsal: a few runs on a copy of the data whose SQL a tracer records, to find races.
+    """Scripts in a rehearsal: traced runs on a copy of the data, to find races.
 
     The tracer gets the position of each statement in its script, so that findings can name the line.
     """

@@ -61,9 +61,9 @@ from sqlstress.show.text import draw
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 
 OFTEN = 0.5
-"""Least share of the time with the write lock, from 0 to 1, to report a process whose holds are all short."""
+"""Least share of the time with the write lock, from 0 to 1, to report short holds."""
 WORTH_TELLING = 0.01
-"""Least share of the time with a lock, from 0 to 1, to report a process that checkpoints or reads."""
+"""Least share of the time with a lock, from 0 to 1, to report checkpoints or readers."""
 PINNED_S = 1.0
 """Minimum age of an old snapshot for a finding, in seconds."""
 CHECKPOINT_S = 0.1
@@ -75,16 +75,16 @@ It waited if it used at most IDLE_SHARE of a processor, and computed if it used 
 concluded if it waited for a disk for more than IDLE_SHARE of the time, or wrote more than LITTLE_BYTES.
 """
 TOGETHER = 0.8
-"""Least length of a hold of the write lock, as a share of a checkpoint's, to name the checkpoint as cause."""
+"""Least length of a hold, as a share of a checkpoint's, to name the checkpoint as cause."""
 MOST_OF_GAPLESS = 0.9
-"""Least length of a single hold, as a share of the longest time in which no sample saw a free write lock.
+"""Least length of a hold, as a share of the longest time without a free write lock.
 
 If a hold with a known cause is that long, the longest time needs no finding of its own.
 """
 MIN_WAIT_SAMPLES = 3
 """Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
 MIN_STEPS = 5
-"""Minimum number of different WAL lengths above 1,000 frames to report that checkpoints do not limit the WAL.
+"""Least number of WAL lengths above 1,000 frames to report missing checkpoints.
 
 Above this length, each commit starts an automatic checkpoint. If the WAL still grows in several steps,
 automatic checkpoints are off, or copy nothing. A single step may be one large transaction.
@@ -126,7 +126,7 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return the processes that share the read lock of an old snapshot: "process 12 (app) and 2 more"."""
+    """Return the processes that share a snapshot's lock: "process 12 (app) and 2 more"."""
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
@@ -138,7 +138,7 @@ def bytes_of(watch: Watch, frames: int) -> int:
 
 
 def conclusion(watch: Watch) -> Conclusion:
-    """Return the verdict on the first of these facts that applies: limit exceeded, commits lost, main writer.
+    """Return the verdict: a limit was exceeded, else commits were lost, else the main writer.
 
     A process loses commits if it writes to a WAL that is deleted or that other processes do not read.
     """
@@ -230,7 +230,7 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process whose WAL is deleted, or belongs to another name of the database."""
+    """Return the finding on a process with a deleted WAL, or that of another database name."""
     if process.wal != OTHER_WAL:
         replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
         return Finding(
@@ -322,7 +322,7 @@ def _blocking_writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on whether a process waited or computed during its longest hold of the write lock.
+    """Return facts on whether a process waited or computed during its longest hold.
 
     The dict is empty if neither is certain (see IDLE_SHARE).
     """
@@ -340,7 +340,7 @@ def _activity(process: Process) -> dict[str, Any]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the readers for which the checkpoints of process `holder` waited half of the time or longer."""
+    """Return the readers for which checkpoints of process `holder` waited half of the time."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))
@@ -420,7 +420,7 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on how often the write lock was free, and the longest time in which it never was.
+    """Yield a finding on the time with a free write lock, and the longest time without.
 
     Yield nothing if one process held the lock for most of that time: another finding explains its hold.
     """
@@ -652,7 +652,7 @@ def _wal_view(watch: Watch) -> View:
 def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a plot of `lines`, given as (name, one value per time step), over the time of the watch.
+    """Return a plot over time of `lines`, each given as (name, one value per step).
 
     `value` is the format of a value under the mouse pointer.
     """

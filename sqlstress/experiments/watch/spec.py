@@ -242,7 +242,7 @@ class Watch:
     samples: int = 0
     """Number of samples."""
     open_samples: int = 0
-    """Number of samples in which locks could be seen: in rollback mode, or in WAL mode with a -shm file.
+    """Number of samples that could see locks: in rollback mode, or WAL mode with -shm file.
 
     Without a -shm file, no process has a database in WAL mode open, except perhaps in exclusive mode.
     """

@@ -79,7 +79,7 @@ class Names:
         return _Entry(len(self.found) - 1, process)
 
     def refresh(self) -> None:
-        """Record which processes have ended, so that a new process with the ID of an ended one is added."""
+        """Record which processes have ended, so that a reused ID counts as a new process."""
         for pid, (position, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
                 self._gone.add(position)
@@ -230,7 +230,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Factory of the objects for a watch. Unlike a measurement, a watch needs no folder for files."""
+    """Factory of the objects for a watch, which needs no folder for files."""
 
     kept_folder = None
     stayed = ()
@@ -321,7 +321,7 @@ class WatchStudy:
                 return
 
     def _holder(self) -> tuple[tuple[int, int] | None, int]:
-        """Return the present hold of the write lock (see `HoldUsages.add`), and the ID of its process.
+        """Return the present hold of the write lock (see `HoldUsages.add`), and its process ID.
 
         Return (None, 0) if the lock is free, or its process is not listed (OTHERS) or in another container.
         """
@@ -356,7 +356,7 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch that the unparsed options `given` request. Raises UsageError for invalid options.
+    """Return the watch for the unparsed options `given`. Raises UsageError if invalid.
 
     The second parameter, which other studies need, is not used.
     """

@@ -57,7 +57,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Old snapshot of the WAL (a read mark before the last frame), and the processes that may read it."""
+    """Old snapshot of the WAL: a read mark before the last frame, and its possible readers."""
 
     since_s: float
     last_s: float
@@ -100,7 +100,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Figures so far. The names of the fields are those in the result, `Watch`, which describes them."""
+    """Figures so far, under the names of the fields of `Watch`, which describes them."""
 
     samples: int = 0
     open_samples: int = 0
@@ -168,7 +168,7 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """(Index of the process with the write lock, its seconds with the lock); None if the lock is free.
+        """(Index of the write lock's holder, seconds with the lock); None if the lock is free.
 
         The seconds begin with the first hold of a `HoldChain`, and include its short gaps.
         """
@@ -181,7 +181,7 @@ class WatchTally:
 
     @property
     def hold(self) -> tuple[int, int] | None:
-        """Present hold of the write lock: (index of the process, number of its holds so far), or None."""
+        """Present hold of the write lock: (index of the process, number of the hold), or None."""
         writers = [position for position, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
