@@ -41,9 +41,9 @@ class Figure:
     tps: float | None
     """Median of the trials' transactions per second, all processes together; None if unknown."""
     rate: float | None
-    """Number of `counts` per second, by which cases are compared; None without a valid trial."""
+    """Number of `counts` per second, to compare cases; None without a valid trial."""
     counts: str
-    """Operations counted by `rate`: transactions, pairs, rows or cycles."""
+    """Kind of operations that `rate` counts: transactions, pairs, rows or cycles."""
     fairness: float | None
     """Jain's fairness index: 1 if all n processes do equal work, 1/n if one does all; None if unknown."""
     longest_wait_ns: int | None
@@ -257,7 +257,7 @@ def limit(
     from sqlstress.engine.session import MeasuringSession
     from sqlstress.studies.limit import search_for
 
-    _check_has_windows(what)
+    _check_windowed(what)
     with _rename_options(_parameter):
         study = search_for(_options_by_name(options), what)
         session = MeasuringSession((study.case,), Path(directory), False, _command("limit", what, options))
@@ -291,7 +291,7 @@ def ab(
         to_words,
     )
 
-    _check_has_windows(what)
+    _check_windowed(what)
     with _rename_options(_parameter):
         gate, common = split_gate_options(checked(what, _options_by_name(options)))
         options_a, options_b = (checked(what, _options_by_name(arm)) for arm in (a, b))
@@ -331,8 +331,7 @@ def hunt(
         return _run_study(request.study, session, save, progress)
 
 
-def _check_has_windows(name: str) -> None:
-    """Raise UsageError unless the experiment counts operations within a window of time."""
+def _check_windowed(name: str) -> None:
     if name not in windowed_commands():
         names = ", ".join(windowed_commands())
         raise UsageError(f"{name!r:.60} is not available here. Choose one of {names}.")
@@ -340,7 +339,6 @@ def _check_has_windows(name: str) -> None:
 
 @contextmanager
 def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Rename options in the message of a SqlstressError that the block raises; see `_rename`."""
     try:
         yield
     except SqlstressError as error:
@@ -350,17 +348,18 @@ def _rename_options(spelling: Callable[[str], str]) -> Iterator[None]:
 
 
 def _parameter(option: str) -> str:
-    """Return the Python parameter for an option, such as "keep_going" for "keep-going"."""
     return _OTHER_PARAMETERS.get(option, option.replace("-", "_"))
 
 
 def _key(option: str) -> str:
-    """Return the key in a plan for an option, such as "read-ratio"."""
     return _OTHER_PARAMETERS.get(option, option)
 
 
 def _rename(text: str, spelling: Callable[[str], str] = _parameter) -> str:
-    """Return an error message in which `spelling` renames each command-line option, such as --dir."""
+    """Return an error message in which `spelling` renames each option of the command line.
+
+    `_parameter` makes "--keep-going" to "keep_going", for example.
+    """
     text = _ARGUMENT.sub(lambda argument: argument[0].lower(), text.replace(" with -o", ""))
     text = _SUGGESTED.sub(lambda near: near[1] + spelling(near[2]), text)
     return _OPTION.sub(lambda option: spelling(option[1]) if option[1] else option[0], text)
@@ -418,12 +417,11 @@ def read(path: str | Path) -> Report:
 
 
 def _is_plan(work: str | Path) -> bool:
-    """Return whether `work` is the path of a plan, not the name of an experiment."""
     return isinstance(work, Path) or work.endswith(".toml")
 
 
 def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
-    """Return the plan in a file, or made of an experiment's options. Raises UsageError."""
+    """Return the plan in a file, or for an experiment's options. Raises UsageError."""
     if _is_plan(work):
         if options:
             raise UsageError(f"a plan has its options in the file. Leave out {', '.join(options)}.")
@@ -446,8 +444,6 @@ def _plan(work: str | Path, options: Mapping[str, Any]) -> Plan:
 
 
 class _ProgressObserver(Observer):
-    """Observer that passes progress to a function."""
-
     def __init__(self, watch: ProgressCallback) -> None:
         self._watch = watch
 

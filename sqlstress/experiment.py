@@ -2,8 +2,8 @@
 
 An experiment is a kind of load or test: a package below `sqlstress.experiments`, whose module `experiment`
 has a subclass of `Experiment`. Methods of the subclass import further parts only when called, because
-`--help` and tables do not need them. A case is one set of option values to measure; a run is all trials of a
-case.
+`--help` and tables do not need them. A case is a set of option values to measure. A run is all trials of a
+case. A spec has the options that only one experiment has. A study decides during the run what to measure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sqlstress.report.case import Case
 from sqlstress.request import Request
 
 NO_VALUES: Mapping[str, Any] = MappingProxyType({})
-"""Immutable empty mapping, as a default."""
+"""Immutable empty mapping, the default of attributes below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +42,30 @@ class CommandLine:
 
 
 class StudySpec(ResultFormat):
-    """Description of a study, such as a crash test, that chooses the cases to measure."""
+    """Description of a study, such as a crash test: how to make and report it."""
 
     observes_only: ClassVar[bool] = False
     """Whether the study only observes other programs, without databases of its own."""
     reads_options: ClassVar[bool] = False
-    """Whether the study parses its options with `parse_request`. If not, its options select cases."""
+    """Whether `parse_request` makes the study from options. If not, `make` gets cases."""
 
     def make(self, cases: Sequence[Case], selection: Any) -> Any:
-        """Return a `Study` of these cases. `selection` has options that cases do not store."""
+        """Return a `Study` of these cases. `selection` has the options that cases do not store."""
         raise NotImplementedError
 
     def parse_request(self, options: Mapping[str, Any], read_words: Any) -> Any:
         """Return a `StudyRequest` or `ObservationRequest` from unparsed options. Raises UsageError.
 
-        `read_words` parses words of a command line as options.
+        `read_words` is a function that parses further words of a command line, such as those of a load.
         """
         raise NotImplementedError
 
 
 class Experiment(ReportFormat):
-    """Base class of experiments (kinds of load), with defaults for all attributes and methods."""
+    """Base class of experiments (kinds of load), whose subclasses override the defaults below.
+
+    Everything that is special to an experiment, for the command line, the engine and the reports, is here.
+    """
 
     # Command and options.
 
@@ -71,11 +74,11 @@ class Experiment(ReportFormat):
     options: ClassVar[tuple[Option, ...]] = ()
     """Options of the command, in the order of `--help`."""
     selection: ClassVar[type] = NoOptions
-    """Dataclass of options that select cases and are not stored in them."""
+    """Dataclass of options that select cases and are not stored in them, such as `app --start`."""
     unsupported: ClassVar[Mapping[str, str]] = NO_VALUES
     """Reasons why this experiment lacks options of other experiments, by name of the option."""
     single_case_values: ClassVar[Mapping[str, Any]] = NO_VALUES
-    """Values of options if a study measures a single case; None removes an option."""
+    """Options that a study of one case, such as `limit`, sets; None drops the option."""
     study: ClassVar[StudySpec | None] = None
     """Study that chooses the cases to measure; None if all cases are measured."""
 
@@ -83,38 +86,44 @@ class Experiment(ReportFormat):
         """Yield the requested cases. Raises UsageError if options contradict each other."""
         return iter(())
 
-    # Tables. The cases of a table are shown and compared together.
+    # Tables. A table has a row per case. The cases of a table are shown and compared together.
 
     sweeps: ClassVar[bool] = False
-    """Whether tables identify a case by its numbers of processes and files only."""
+    """Whether labels of rows are numbers of processes and files, such as "8 processes".
+
+    If not, they are labelled with `case_label`.
+    """
     many_files: ClassVar[bool] = True
-    """Whether a case may have several files, whose number tables show."""
+    """Whether a case may have several database files. If so, tables show their number."""
 
     def table(self) -> str:
-        """Return the name of the experiment in whose tables the cases appear."""
+        """Return the name of the experiment with whose cases these are compared."""
         return self.name
 
     def table_key(self, case: Case) -> Case:
-        """Return the case with fixed values for fields that may differ within a table."""
+        """Return the key of a case's table: the case without the fields in which rows may differ."""
         return replace(case, concurrency=1, buckets=1, seed=0, arrivals=case.arrivals and case.arrivals.at(1))
 
     def traits(self, case: Case) -> Mapping[str, str]:
-        """Return a case's options by name. Tables that differ in one option only are merged."""
+        """Return a case's options as text. Tables whose cases differ in a single option are merged."""
         return NO_VALUES
 
     def work_key(self, case: Case) -> Case:
-        """Return the case with fixed values for fields that do not affect the work."""
+        """Return the case without fields that do not change its work, such as --where.
+
+        Cases of two reports with equal keys share a row of a comparison.
+        """
         return case
 
     # Labels for sentences that several experiments share.
 
     activity: ClassVar[str] = ""
-    """Description of the work, for tables shared with another experiment; else empty."""
+    """Noun phrase on the work, such as "SQL scripts". If empty, sentences use the name."""
     label_fields: ClassVar[frozenset[str]] = frozenset()
-    """Fields of the spec (the experiment's options) that `work_label` contains."""
+    """Fields of the spec that `work_label` contains. Longer names of a case do not repeat them."""
 
     def work_label(self, case: Case) -> str:
-        """Return a label of each process's work, different for different work."""
+        """Return a label of each process's work, such as "bank.py", different for different work."""
         return case.workload
 
     def unit(self, case: Case) -> str:
@@ -122,7 +131,7 @@ class Experiment(ReportFormat):
         return "transaction"
 
     def rate_units(self, case: Case) -> str:
-        """Return the plural unit of the compared rates, such as "transactions"."""
+        """Return the plural unit of the rate by which cases are compared, such as "rows"."""
         return f"{self.unit(case)}s"
 
     # Measurement.
@@ -132,9 +141,10 @@ class Experiment(ReportFormat):
     retries_empty: ClassVar[bool] = False
     """Whether a trial without operations is measured again. If not, its rate of 0 counts."""
     common_start: ClassVar[bool] = True
-    """Whether all processes of a trial start together, on files of this trial only.
+    """Whether all processes of a trial wait for a common start, on files of this trial only.
 
-    If not, their start is part of the measured time, and all trials use the same files.
+    If not, as in the published scripts, starting the processes is part of the measured time, and all trials
+    use the same files.
     """
     keeps_workers: ClassVar[bool] = False
     """Whether a worker process can run further trials, because it keeps no state."""
@@ -160,7 +170,7 @@ class Experiment(ReportFormat):
         return True
 
     def loop_of(self, case: Case) -> str:
-        """Return the loop that runs the operations, native (C) or python; "" if there is no choice."""
+        """Return the loop that runs operations: "native" (C) or "python"; "" without a choice."""
         return ""
 
     def estimated_s(self, case: Case) -> float:
@@ -168,7 +178,7 @@ class Experiment(ReportFormat):
         return case.duration_s + case.warmup_s
 
     def is_reference(self, case: Case) -> bool:
-        """Return whether the case, such as an empty command, only shows the cost of the measurement."""
+        """Return whether the case, such as an empty command, only shows the measurement's cost."""
         return False
 
     def timeout_s(self, case: Case) -> float:
@@ -176,9 +186,9 @@ class Experiment(ReportFormat):
         return 0.0
 
     def misses_long_waits(self, case: Case) -> bool:
-        """Return whether operations may wait longer than a window of default length, which misses them.
+        """Return whether operations may wait for a lock for longer than the window of this case.
 
-        The largest case with such waits is measured again in a longer window.
+        Such waits are missing in its results. So the largest such case is measured again in a longer window.
         """
         return False
 
@@ -191,21 +201,21 @@ class Experiment(ReportFormat):
     def open_work(self, case: Case, place: Any, salt: int, carry: dict[Any, Any]) -> Any:
         """Return a `Work`: a trial's part in the parent process, which makes and checks data.
 
-        `place` gives access to the data. `salt` makes the trial's written values unique. `carry` is a dict
-        for data that later trials reuse.
+        `place` gives access to the data. `salt` is a number that makes the trial's written values unique.
+        `carry` is a dict in which trials leave data for later trials.
         """
         raise NotImplementedError
 
     def worker_half(self) -> Callable[..., Any]:
-        """Return the function that opens a worker's `Source` of operations."""
+        """Return the function, or class, that makes a `Source` of operations in each worker process."""
         raise NotImplementedError
 
     def companions(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the classes of additional processes during the load, by name."""
+        """Return classes of additional processes during the load, such as a checkpointer, by name."""
         return NO_VALUES
 
     def preloads(self, case: Case) -> tuple[str, ...]:
-        """Return the names of further modules that a case's processes need, to import them in advance."""
+        """Return the names of modules to import before processes start, to save time."""
         return ()
 
     def presenter(self) -> Any:

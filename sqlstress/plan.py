@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 def built(cls: type[T], values: Mapping[str, Any], **known: Any) -> T:
-    """Return an instance of a dataclass of options. Fields without a value keep their defaults.
+    """Return an instance of a dataclass of options, such as Case, with these values.
 
-    `values` has values by name of the option, `known` further values by name of the field. A field without
-    value and default becomes None, and the experiment sets it later.
+    `values` has values by name of the option, such as "busy-timeout". `known` has others by name of the
+    field. Other fields keep their defaults, or are None: the experiment sets them later.
     """
     known_options = options_of(cast(Any, cls)).items()
     by_field = {name: values[option.name] for name, option in known_options if option.name in values}
@@ -76,9 +76,9 @@ def parse_options(options: Iterable[Option], given: Mapping[str, Any]) -> dict[s
 def options_of_load(
     command: str, otherwise: Mapping[str, Mapping[str, Any]], left_out: Collection[str]
 ) -> tuple[Option, ...]:
-    """Return a command's options for a study, without those in `left_out`.
+    """Return an experiment's options for a study, such as `limit`, except `left_out`.
 
-    `otherwise` has changed attributes of options, such as another default, by name of the option.
+    `otherwise` has changed attributes of options by name of the option: {"warmup": {"default": "500ms"}}.
     """
     return tuple(
         replace(option, **otherwise.get(option.name, {}))
@@ -88,7 +88,7 @@ def options_of_load(
 
 
 def fixed_options(command: str) -> dict[str, Any]:
-    """Return the options that a study of a single case fixes, with their values, by name."""
+    """Return the options that a study of one case, such as `limit`, sets itself, by name."""
     values = get_experiment(command).single_case_values
     return {name: value for name, value in values.items() if value is not None}
 
@@ -127,7 +127,6 @@ def plan_of(given: Mapping[str, Any], command: str = DEFAULT) -> Plan:
 
 
 def _stray(experiment: Experiment, command: str, name: str) -> str:
-    """Return the error message for an option that an experiment lacks, with the reason if known."""
     if text := REMOVED.get(name):
         return text
     if reason := experiment.unsupported.get(name):
@@ -164,7 +163,7 @@ MAX_LINE = 500
 
 def from_toml(path: Path) -> tuple[Case, ...]:
     """Return the cases of a TOML file. Raises UsageError, which names the file and the case."""
-    document = _read(path)
+    document = _read_toml(path)
     tables = document.pop("case", None)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
         names = [name for name, value in document.items() if isinstance(value, list | dict)]
@@ -194,8 +193,7 @@ def from_toml(path: Path) -> tuple[Case, ...]:
     return tuple(planned)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises UsageError, which names the file."""
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         text = read_text(path, MAX_BYTES)
         long = next((i for i, line in enumerate(text.split("\n"), 1) if len(line) > MAX_LINE), None)

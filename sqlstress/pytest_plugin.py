@@ -49,10 +49,9 @@ class Fixture:
         seconds: float | None = None,
         **options: Any,
     ) -> Report:
-        """Run a command with positional `words`, for a single trial, and return the report.
+        """Measure one trial of a command, with positional `words`, and return the report.
 
-        `processes` and `seconds` are old names of `concurrency` and `duration`. Raises UsageError or
-        SqlstressError.
+        `processes` and `seconds` are old names of `concurrency` and `duration`. Raises SqlstressError.
         """
         arguments = {
             "concurrency": concurrency if processes is None else processes,
@@ -81,9 +80,9 @@ class Fixture:
         return report
 
     def _positional(self, command: str, words: Sequence[str | Path]) -> dict[str, Any]:
-        """Return {name of the command's positional argument: `words`}; empty without words.
+        """Return `words` as the command's positional option, such as {"file": "bank.py"}.
 
-        Words that are paths in the folder of the test file become these paths.
+        If a file of this name is in the folder of the test file, its path replaces the word.
         """
         from sqlstress.experiment import commands
 

@@ -32,7 +32,7 @@ DEFAULT = next(iter(EXPERIMENTS))
 
 
 class ResultFormat:
-    """Format of a study's result (such as a crash test's) in a report."""
+    """Type and JSON keys of a study's result in a report, such as the result of a crash test."""
 
     result: ClassVar[type]
     """Dataclass of the result."""
@@ -43,18 +43,18 @@ class ResultFormat:
 
 
 class ReportFormat:
-    """Format of an experiment's cases and result in a report."""
+    """Type and JSON keys of an experiment's own options, for the cases in a report."""
 
     name: ClassVar[str]
     """Name in cases, plans and reports."""
     spec: ClassVar[type] = NoOptions
     """Dataclass of options that only cases of this experiment have."""
     key: ClassVar[str | None] = None
-    """Key of the spec in the JSON of a case; None if its fields are at the top level."""
+    """Key of the spec in a case's JSON; None if its fields are next to those of the case."""
     top_level_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of the spec that are at the top level of the case's JSON although `key` is set."""
+    """Fields of the spec that are next to those of the case although `key` is set."""
     study: ClassVar[ResultFormat | None] = None
-    """Study that chooses the cases to measure; None if all cases are measured."""
+    """Format of the result of the experiment's study; None if the experiment is no study."""
 
 
 @cache

@@ -20,17 +20,18 @@ E = TypeVar("E")
 
 @dataclass(frozen=True)
 class Request(Generic[S, E]):
-    """Parsed options of an experiment, with types S (spec) and E (selection).
+    """Parsed options of a command, from which an experiment makes its cases.
 
-    Cases store the spec. The selection has options that select cases and are not stored in them.
+    S is the type of the spec: the experiment's own options, which a case stores. E is the type of the
+    selection: options from which the cases are made, and which they do not store.
     """
 
     case: Case
-    """First requested case. Fields that no option sets are still unset."""
+    """Case with the first value of each option, to which the experiment adds the rest."""
     selection: E
-    """Options that select cases and are not stored in them."""
+    """Options from which the cases are made, and which they do not store."""
     lists: Mapping[str, tuple[Any, ...]]
-    """All requested values of options that request a case per value, by name."""
+    """Values of options that take a list: {"concurrency": (1, 2, 4)} makes three cases."""
     given: frozenset[str]
     """Names of the options set by the user."""
 
@@ -103,10 +104,10 @@ SERVER_OPTIONS = ("dsn", "isolation", "anyway")
 def drivers_of(
     request: Request[Any, Any], targets: Sequence[str] | None, known: Mapping[str, DriverInfo]
 ) -> tuple[str, ...]:
-    """Return the drivers to measure with, one for each of the `targets`.
+    """Return the drivers to measure with, one for each of the `targets` (option --target).
 
-    A target gets the requested driver if possible, else its first driver in `known`. If `targets` is None,
-    return only the requested driver. Raises UsageError if --driver and --target contradict each other.
+    A target gets the driver of --driver if it fits, else the first fitting driver in `known`. If `targets` is
+    None, return only the driver of --driver. Raises UsageError if it fits none of the targets.
     """
     wanted = request.case.driver
     if targets is None:
@@ -128,7 +129,8 @@ def check_options(
 ) -> None:
     """Raise UsageError if the user set one of `options` that the drivers `names` do not support.
 
-    `enough` is `any` if support by one driver is enough, or `all` if all must support the option.
+    If `enough` is the function `any`, it is enough that one of the drivers supports an option; with `all`,
+    every driver must support it.
     """
     for option in options:
         if option in request.given and not enough(takes(name, option) for name in names):

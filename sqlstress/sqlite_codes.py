@@ -145,7 +145,10 @@ def explained(code: int, text: str) -> str:
 
 
 SIGBUS, TRANSACTION_ERROR = -7, -8
-"""Numbers in place of a result code: the signal SIGBUS, and SQLITE_ERROR at BEGIN, COMMIT or ROLLBACK."""
+"""Our own codes for causes without a result code, such as death by the signal SIGBUS.
+
+TRANSACTION_ERROR is a BEGIN, COMMIT or ROLLBACK in the wrong place, for which SQLite returns SQLITE_ERROR.
+"""
 _SPECIAL_NAMES = {SIGBUS: "SIGBUS", TRANSACTION_ERROR: "SQLITE_ERROR"}
 
 

@@ -20,12 +20,9 @@ IN_CACHE = "every commit left in the drive's cache"
 LAST_LOST = "a power cut can lose the last commits"
 UNSAFE = "a power cut can corrupt the data"
 NOTHING_STORED = "nothing stored"
-"""Levels of durability of a commit, for all targets.
-
-A target describes durability by a level, a colon and details.
-"""
+"""Levels of durability of a commit. In a report, a colon and details may follow a level."""
 AS_SET = "as set"
-"""Isolation level of transactions in the user's programs: the server's default."""
+"""Isolation level of the user's own programs: they or the server set it."""
 OTHER_SQLITE = "other SQLite"
 """Topic of an observation: the user's code used an SQLite library other than the driver's.
 
@@ -45,7 +42,7 @@ class DriverInfo(NamedTuple):
     everywhere: bool = True
     """Whether every experiment can use the driver."""
     stores: bool = True
-    """Whether the driver stores data. The driver dry does not, to measure sqlstress itself."""
+    """Whether the driver stores data. The driver `dry` does not: it measures sqlstress."""
     keyvalue: bool = False
     """Whether the key-value experiment can use the driver, even if `everywhere` is False."""
     scripts: bool = False
@@ -53,15 +50,15 @@ class DriverInfo(NamedTuple):
     programs: bool = False
     """Whether the user's programs can open the data with their own library."""
     takes: frozenset[str] | None = None
-    """Connection options that the driver supports; None means all, as with SQLite."""
+    """Connection options, such as synchronous, that the driver supports; None means all."""
     product: str = "SQLite"
     """Name of the database product."""
     bare_call: str = "SELECT 1, of no table"
-    """Description of the driver's cheapest call, whose time is measured."""
+    """Description of the call whose time a report shows as the least cost of an operation."""
     difference: str = ""
-    """Sentence, without full stop, on data that only this driver uses; empty if there is none."""
+    """Note in tables on data that only this driver uses, without full stop; or empty."""
     serves: bool = False
-    """Whether the product is a server, which may complete a request although its sender has died."""
+    """Whether the product is a server. If so, a commit may succeed although the worker has died."""
     package: str = ""
     """Package of the target; empty for the package in `sqlstress.targets` with the target's name."""
 
@@ -182,7 +179,7 @@ def target_names(drivers: Mapping[str, DriverInfo]) -> tuple[str, ...]:
 
 
 def reported(driver: str) -> DriverInfo:
-    """Return the properties of a driver in a report; defaults for an unknown driver."""
+    """Return a driver's properties; defaults if the driver is unknown here."""
     properties = DRIVERS.get(driver) or installed().drivers.get(driver)
     return properties or DriverInfo(driver, "", "", bare_call="")
 
@@ -203,10 +200,10 @@ def serves(driver: str) -> bool:
 
 
 def stores_nothing(driver: str) -> bool:
-    """Return whether a driver stores nothing: it shows the highest rate of sqlstress itself."""
+    """Return whether a driver stores nothing, to show the highest rate of sqlstress itself."""
     return not reported(driver).stores
 
 
 def durability_level(durability: str) -> str:
-    """Return the level (such as NOTHING_STORED) of a description of durability."""
+    """Return the level in a text on durability, such as NOTHING_STORED."""
     return durability.partition(":")[0].strip()

@@ -158,7 +158,6 @@ def cli() -> None:
 
 
 def _measuring_command(name: str) -> click.Command:
-    """Return the command that measures the experiment `name`, such as "kv"."""
     experiment = commands()[name]
     study = experiment.study
     if study is None:
@@ -189,10 +188,7 @@ def _measuring_command(name: str) -> click.Command:
 
 
 def _run_study(study: StudySpec, running: RunOptions, values: dict[str, Any]) -> int:
-    """Run a study that parses its options itself, and return the exit code.
-
-    `values` has the unparsed options, which `study.parse_request` parses.
-    """
+    """Run a study that parses its options, `values`, itself. Return the exit code."""
     # Imported only when needed, so that errors in options are reported at once.
     from sqlstress.cli.measure import command_line
     from sqlstress.engine.session import MeasuringSession
@@ -220,7 +216,7 @@ def measure_plan(plan: Path, **given: Any) -> int:
 
 
 Made = Callable[[str], click.Command]
-"""Function from an experiment's name to the variant of a command for this experiment."""
+"""Function from the name of an experiment to a command, such as `limit`, that measures it."""
 
 
 class ExperimentCommand(GroupedCommand):
@@ -251,10 +247,10 @@ class ExperimentCommand(GroupedCommand):
 def experiment_command(
     experiment: str, made: Made, **settings: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Return a decorator that makes a function the command for `experiment`.
+    """Return click's decorator for a command, such as `limit`, that measures `experiment`.
 
-    The user may name another experiment in the arguments of the default experiment's command. If so, the
-    command `made(name)` runs instead. `settings` are arguments of click's decorator, such as `help`.
+    The command of the default experiment also looks for the name of another experiment among its arguments,
+    as in `sqlstress limit sql a.sql`. If it finds a name, it runs the command `made(name)` instead.
     """
     if experiment == DEFAULT:
         return click.command(cls=ExperimentCommand, made=made, **settings)
@@ -269,8 +265,8 @@ def other_experiments() -> str:
 def named_experiment(words: Sequence[str], made: Made) -> tuple[str, list[str]]:
     """Return the experiment named in `words` (the default if none is), and `words` without the name.
 
-    `made` returns the command for an experiment. The options of these commands show which words are values of
-    options, so that a value is not taken for the name.
+    The options of the commands that `made` returns show which words are values of options: in `--target sql`,
+    "sql" is not the name of an experiment.
     """
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
@@ -353,6 +349,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _report_error(text: str, code: int, read_on: str = "") -> int:
-    """Print an error message on one line, then `read_on`; return `code`."""
     print_error(f"Error: {shortened(text, LONGEST)}{read_on}")
     return code

@@ -53,15 +53,11 @@ class _CompletedParameter(click.Parameter):
 
 
 _FILE = re.compile(r"FILE|SCRIPT|PYTHON|COMMAND|PLAN|\.json")
-"""Pattern of the metavar (name of the value in `--help`) of an option whose value is a file."""
+"""Pattern of metavars (names of option values in `--help`) that stand for a file."""
 
 
 def _paths(metavar: str, incomplete: str) -> list[CompletionItem]:
-    """Return a completion item that makes the shell complete the path of a file or folder.
-
-    `metavar` is the name of the option's value in `--help`, such as FILE, FOLDER or N. The list is empty if
-    the value is neither a file nor a folder.
-    """
+    """Return an item that makes the shell complete a path if `metavar` is FILE, for example."""
     from click.shell_completion import CompletionItem
 
     kind = "dir" if metavar == "FOLDER" else "file" if _FILE.search(metavar) else None
@@ -261,17 +257,14 @@ _RUNNING: dict[str, Callable[[Any], Any]] = {
 }
 """Decorators that add options for files and the display, by name of the parameter."""
 NO_SWEEP = ("keep", "keep_going")
-"""Parameters to leave out for commands that are no sweep, such as A/B tests and searches.
-
-A sweep measures all cases of a plan.
-"""
+"""Parameters for sweeps (measurements of all cases) only, which `ab` and `limit` lack."""
 
 
 def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
     """Return a decorator that adds the options for files and the display, except `without`.
 
-    Set `saves` only for a study whose report has no figures per case, such as a crash test. The help text of
-    -o begins with `saves`, and lists only the formats that need no figures per case.
+    `saves` is set for a study whose report has no figures per case, such as a crash test. If so, the help
+    text of -o begins with `saves`, and lists only the formats that need no such figures.
     """
     options = {name: option for name, option in _RUNNING.items() if name not in without}
     if saves:
@@ -288,8 +281,7 @@ def run_options(*without: str, saves: str = "") -> Callable[[F], F]:
 def set_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the unparsed values that the user set, by option name, such as "busy-timeout".
 
-    `given` has the values of click's parameters. The value of a parameter that the user did not set is None
-    or ().
+    In `given`, the values of click's parameters, a parameter that the user did not set is None or ().
     """
     return {name.replace("_", "-"): value for name, value in given.items() if value not in (None, ())}
 
@@ -308,7 +300,7 @@ class RunOptions(NamedTuple):
 
     @classmethod
     def pop_from(cls, given: dict[str, Any]) -> RunOptions:
-        """Remove the options for files and the display from `given`; return the removed options."""
+        """Remove the options for files and the display from `given`, and return them."""
         return cls(**{name: given.pop(name) for name in _RUNNING if name in given})
 
     def measure(
@@ -318,11 +310,11 @@ class RunOptions(NamedTuple):
         formats: Collection[str] = FORMATS,
         strict: bool = False,
     ) -> int:
-        """Run a study and return the exit code.
+        """Run a study, save and print its report, and return the exit code.
 
-        `opening` makes the study's bench (its tools, such as a folder). `formats` has the formats that -o
-        may use. With `strict`, the exit code is not 0 if the study has no definite answer, such as an
-        inconclusive A/B test.
+        `opening` makes the study's bench: the objects with which it measures, such as a folder for databases.
+        -o accepts only `formats`. With `strict` (option --strict), a study without a definite answer, such as
+        an inconclusive A/B test, does not return 0.
         """
         from sqlstress.cli.measure import measure, watcher
         from sqlstress.cli.outputs import Saver

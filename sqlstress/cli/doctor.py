@@ -24,8 +24,7 @@ LONGEST_PID = 10
 """Maximum number of digits of a process ID; a longer number is a file name."""
 
 
-def _common_help(name: str) -> str:
-    """Return the help text of a common option, with the default."""
+def _help_with_default(name: str) -> str:
     return f"{COMMON[name].help}  [default: {COMMON[name].default}]"
 
 
@@ -38,9 +37,9 @@ def _common_help(name: str) -> str:
     metavar="FOLDER",
     help="Folder to examine.  [default: .]",
 )
-@click.option("--driver", metavar="NAME", help=_common_help("driver"))
-@click.option("--journal-mode", metavar="MODE", help=_common_help("journal-mode"))
-@click.option("--synchronous", metavar="LEVEL", help=_common_help("synchronous"))
+@click.option("--driver", metavar="NAME", help=_help_with_default("driver"))
+@click.option("--journal-mode", metavar="MODE", help=_help_with_default("journal-mode"))
+@click.option("--synchronous", metavar="LEVEL", help=_help_with_default("synchronous"))
 @click.option("--fullfsync", metavar="on|off", help="PRAGMA fullfsync. Shows the warnings that apply to it.")
 @click.option("--dsn", metavar="DSN", help="PostgreSQL server to examine: postgresql://user@host/database.")
 @click.option(
@@ -92,7 +91,6 @@ def doctor(directory: Path, dsn: str | None, program: str | None, hunt: bool, **
 
 
 def _show_builds(program: str) -> int:
-    """Print the SQLite libraries of a process ID or file, and return the exit code."""
     from sqlstress.machine.sqlite_builds import builds_of_process, builds_of_program
     from sqlstress.sqlite_codes import has_wal_reset_bug
 
@@ -130,7 +128,10 @@ def _hunt(driver: str, directory: Path) -> int:
 
 
 def _other_drivers(driver: str, address: Dsn | None) -> Iterator[str]:
-    """Yield lines on the drivers except `driver`: library, server (at `address`), or error."""
+    """Yield a line on each driver except `driver`: its library's version, or an error.
+
+    `address` is the server to examine for drivers of PostgreSQL, or None.
+    """
     from sqlstress.analysis.wording import listing
     from sqlstress.target import installed, keyvalue_drivers
     from sqlstress.targets import target_of

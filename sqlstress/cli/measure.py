@@ -38,8 +38,9 @@ def measure(
 ) -> int:
     """Run a study, print problems on standard error and return the exit code.
 
-    `opening` makes the study's bench (its tools, such as a folder). `watching` yields the observer of its
-    progress. With `strict`, a study without a definite answer is a problem, too.
+    `opening` makes the study's bench: the objects with which it measures, such as a folder for databases.
+    `watching` yields the observer that shows the progress. With `strict`, a study without a definite answer,
+    such as an inconclusive A/B test, is a problem, too.
     """
     with saver.interruption_explained():
         with watching as observer:
@@ -142,10 +143,10 @@ class PagePrinter(Observer):
 
 @contextmanager
 def moment_observer(wanted: bool, plain: bool) -> Iterator[Observer]:
-    """Yield the observer that shows the state of other programs, at each moment of observation.
+    """Yield the observer for `sqlstress watch`: `moment` shows the state of other programs.
 
-    The state is redrawn in place. It is printed as lines if `plain` is set or there is no terminal. Without
-    `wanted`, the observer shows nothing.
+    The state is drawn over the previous state, or printed as a line if `plain` is set or there is no
+    terminal. If `wanted` is false, nothing is shown.
     """
     if not wanted:
         yield Observer()

@@ -92,7 +92,7 @@ class Output:
     def save_named(self, named: Sequence[tuple[str, Report]]) -> None:
         """Write reports, given as (name, report) pairs. Raises EnvironmentFailure.
 
-        A format in NAMED_FORMATS shows several reports under their names. Other formats show no names.
+        The names are used for several reports in a format of NAMED_FORMATS, and ignored otherwise.
         """
         if len(named) > 1 and self.format in NAMED_FORMATS:
             self.write(NAMED_FORMATS[self.format](named))
@@ -163,12 +163,11 @@ def parse_output(text: str, formats: Collection[str] = FORMATS) -> Output:
     if output.second_path and output.is_stdout:
         raise UsageError(f"-o {text!r}: {output.format} writes two files. Give the name of the first.")
     if output.path != STDOUT:
-        _check(text, output.path)
+        _check_writable(text, output.path)
     return output
 
 
-def _check(text: str, path: Path) -> None:
-    """Raise UsageError if the file `path` cannot be written. `text` is the value of -o."""
+def _check_writable(text: str, path: Path) -> None:
     try:
         if path.parent.is_file():
             raise UsageError(f"-o {text!r}: {path.parent} is a file, not a folder. Choose another file.")
@@ -217,7 +216,10 @@ def _permissions(path: Path) -> str:
 
 
 def _writable_paths(path: Path) -> list[Path]:
-    """Return the paths that must be writable: folder, and file if it exists; for a device, only itself."""
+    """Return the paths that must be writable: the folder, and the file if it exists.
+
+    For a device or pipe, to which the report is written directly, return only its path.
+    """
     if is_stream(path):
         return [path]
     target = path.resolve()  # a symbolic link is followed
@@ -293,7 +295,7 @@ class Saver:
         step: SaveStep | None = None,
         note: Tell | None = None,
     ) -> None:
-        """`note` prints a line on the folder of kept databases; None for no such line."""
+        """`note` prints a line on the folder of databases kept with --keep; None prints none."""
         self._terminal = [terminal] if terminal else []
         self._step = [step] if step else []
         self._note = note
@@ -389,7 +391,6 @@ class Saver:
             raise Interrupted(f"stopped{kept}.") from stop
 
     def _save(self, outputs: Sequence[Output | Terminal | SaveStep], report: Report) -> None:
-        """Write the report to these outputs; keep the last error in `problem`."""
         for output in outputs:
             try:
                 output.save(report)
@@ -403,7 +404,7 @@ class Saver:
                 self._lost.discard(output)
 
     def _rescue(self, report: Report) -> None:
-        """Save the report as JSON in the temporary folder, and add the file's name to `problem`."""
+        """Save the report as JSON in the temporary folder, and name the file in the error message."""
         try:
             name = Path(gettempdir()) / f"sqlstress-report-{token_hex(4)}.json"
             write_atomically(name, to_json(report))

@@ -64,15 +64,13 @@ def _expand_folders(ctx: click.Context, param: click.Parameter, paths: tuple[Pat
 
 
 def _is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; False for an invalid path, whose reading will fail later."""
     try:
         return path.is_dir()
     except OSError:
-        return False
+        return False  # An invalid path. Reading it fails later with a better message.
 
 
 def _reports_in(folder: Path) -> list[Path]:
-    """Return the JSON files below a folder, sorted. Raises UsageError for none, or too many."""
     # Stop after the first file too many: the folder may be the root of a file system.
     files = sorted(islice(_json_files(folder), len(LETTERS) + 1))
     if not files:
@@ -85,8 +83,6 @@ def _reports_in(folder: Path) -> list[Path]:
 
 
 def _json_files(folder: Path) -> Iterator[Path]:
-    """Yield the JSON files below a folder. Raises UsageError for an unreadable folder."""
-
     def refuse(error: OSError) -> NoReturn:
         raise UsageError(f"cannot read the folder {str(error.filename)!r:.200}: {error.strerror or error}.")
 

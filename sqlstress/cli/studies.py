@@ -1,7 +1,8 @@
 """Commands `sqlstress ab` (A/B test), `limit` (highest rate) and `check` (against a baseline).
 
-An A/B test compares two arms (variants), A and B. The test is a gate, which B passes or fails. So `gate` has
-the options of the test itself, such as --max-drop. Other options, such as --synchronous, belong to its cases.
+An A/B test compares two arms (variants), A and B. The test is a gate, which B passes or fails: `gate` always
+has the options of the test itself, such as --max-drop. Options of the load, such as --synchronous, belong to
+the cases. A slice is a single trial of an arm.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def ab_command(experiment: str) -> click.Command:
 def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[OptionValues, OptionValues]:
     """Return the unparsed options of A and of B, by option name.
 
-    `gate` has the options --a, --b, --python-a and --python-b, if set. `common` has the options of the load
-    that apply to both arms. Raises UsageError if none of the four is set, or only one of the Pythons.
+    `common` has the options of the load that apply to both arms. `gate` has those of the test, such as --a.
+    Raises UsageError if `gate` names nothing to compare, or the Python of only one arm.
     """
     if ("python-a" in gate) != ("python-b" in gate):
         raise UsageError("--python-a needs --python-b. Give both.")
@@ -109,9 +110,9 @@ def _arms(experiment: str, gate: OptionValues, common: OptionValues) -> tuple[Op
 
 
 def _parse_arm(experiment: str, name: str, gate: OptionValues) -> OptionValues:
-    """Split the text of --a or --b into options; return their values, not yet parsed, by option name.
+    """Return the unparsed options in the text of --a or --b, by option name. Raises UsageError.
 
-    `name` is "a" or "b", and `gate` has the text. Raises UsageError for an invalid text.
+    `name` is "a" or "b", and `gate` has the text, such as "--synchronous full".
     """
     try:
         words = shlex.split(gate.get(name, ""))
@@ -127,10 +128,9 @@ def _opening(
     cases: Cells,
     directory: Path,
 ) -> BenchOpener[SliceBench]:
-    """Return the factory of the bench: the tools that measure the slices of the A/B test.
+    """Return the factory of the bench: objects that measure slices in one or two Pythons.
 
-    A slice is a single trial of an arm. Slices run in this Python, or in the Pythons of --python-a and
-    --python-b. Raises UsageError for a server's connection string together with --python-a.
+    Raises UsageError for a server's connection string together with --python-a.
     """
     if "python-a" not in gate:
         return make_own_python(arms, cases, directory, command_line())

@@ -35,15 +35,11 @@ def explain_code(code: Sequence[str], after: str | None) -> int:
         remedy = near or " Give the error as it was logged."
         raise UsageError(f"no result code, name or message of SQLite in {abbreviate(text)}.{remedy}")
     waited_s = None if after is None else _seconds(after)
-    print_text("\n".join(_lines(number, waited_s)))
+    print_text("\n".join(_explanation_lines(number, waited_s)))
     return FINE
 
 
-def _lines(code: int, waited_s: float | None) -> list[str]:
-    """Return the causes of a result code, and remedies, in two to six lines.
-
-    `waited_s` is the time that the statement waited, in seconds; None if unknown.
-    """
+def _explanation_lines(code: int, waited_s: float | None) -> list[str]:
     facts = facts_of_wait(waited_s)
     diagnosis = diagnose(code, facts)
     title = f"{name(code)} ({code})" if code > 0 else name(code)
@@ -89,7 +85,6 @@ def facts_of_wait(waited_s: float | None) -> Facts:
 
 
 def _seconds(text: str) -> float:
-    """Return the value of --after in seconds. Raises UsageError if invalid."""
     parse: Any = duration(0.0)
     try:
         return float(parse(text))

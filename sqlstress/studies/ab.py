@@ -1,7 +1,8 @@
 """A/B test: measure two sets of options (arms A and B) in pairs, until a sequential test decides.
 
 A slice is a single trial of one arm. A cell is a case of A and the case of B that is compared with it. A pair
-has a slice of each arm, for each cell. A look is an interim test of the pairs so far.
+has a slice of each arm, for each cell. A look is an interim test of the pairs so far. The test is a gate,
+which B passes or fails. So `gate` has the options of the test itself, such as --max-drop.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from sqlstress.target import stores_nothing
 
 
 def arm_order(first: str, seed: int, pair: int) -> tuple[int, int]:
-    """Return the order in which a pair measures the arms, 0 (A) and 1 (B). Arm `first` begins pair 0.
+    """Return the order in which a pair measures the arms: (0, 1) for A then B, or (1, 0).
 
-    Later pairs have a random order, as the signed-rank test assumes. If A and B took turns, a periodic effect
-    of the machine could always disturb the same arm.
+    Arm `first` begins pair 0. Later pairs have a random order, as the signed-rank test assumes. If A and B
+    took turns, a periodic effect of the machine could always disturb the same arm.
     """
     drawn = Random(f"{seed}:order:{pair}").getrandbits(1) if pair else 0
     leader = ARMS.index(first) ^ drawn
@@ -77,7 +78,6 @@ def pair_progress(report: Report, looks: Sequence[InterimLook], elapsed_s: float
 
 
 def _affordable_pairs(test: AbTest, pair_s: float) -> int:
-    """Return the number of pairs of `pair_s` seconds that fit into the time limit; MOST without a limit."""
     return MOST if test.max_time_s is None or not pair_s else max(1, int(test.max_time_s / pair_s))
 
 
@@ -127,7 +127,7 @@ class AbStudy:
             # This pair is also the last if a further pair would end after the time limit.
             is_last = pairs == self.looks[-1].pairs or elapsed_s / pairs * (pairs + 1) > limit_s
             due = next((planned for planned in self.looks if planned.pairs == pairs), None)
-            if is_last:  # The last look gets the error probability that earlier looks have not used.
+            if is_last:  # The last look may use all of the error probability that earlier looks left.
                 total, spent = (sum(step.alpha for step in steps) for steps in (self.looks, self.test.looks))
                 due = InterimLook(pairs, total - spent)
             if due and too_many_failed(self.report(bench.report)):
@@ -190,7 +190,6 @@ class AbStudy:
         return None if differ else same_environment(a, b)
 
     def _ended(self) -> bool:
-        """Return whether the test is decided, or a slice could not be measured."""
         return self.test.verdict != UNDECIDED or any(run.error for run in self._runs.values())
 
 
@@ -199,7 +198,6 @@ SAME_CODE = "Both arms ran the same code."
 
 
 def _has_imported_file(run: Run) -> bool:
-    """Return whether the run's workers have imported the user's Python file."""
     has_file = bool(getattr(run.case.spec, "file", None))
     return has_file and bool(run.trials) and not stores_nothing(run.case.driver)
 
@@ -213,7 +211,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "duration": {"default": "2s", "help": "Length of the measured window of one slice."},
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help texts of options, by option name, that are different in an A/B test."""
+"""Defaults and help texts that options of the load have in an A/B test only, by option name."""
 _UNSUPPORTED = ("repeat", *OPEN_LOOP_OPTIONS)
 """Options that an A/B test does not support: the number of trials follows from the test."""
 
@@ -282,10 +280,10 @@ def left_out(command: str) -> frozenset[str]:
 
 
 def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
-    """Return the default values of an arm that are special to an A/B test, by option name.
+    """Return the options that an arm gets if the user does not set them, by option name.
 
-    `given` has the names of the arm's options. If --ops is among them, durations have no default. The values
-    are passed on explicitly, because another version of sqlstress may have other defaults.
+    `given` has the names of the options that the user set. With --ops, an arm gets no duration. The arm's
+    Python gets these defaults as options, because its version of sqlstress may have other defaults.
     """
     counted = ("duration", "warmup") if "ops" in given else ()
     usual = {name: texts["default"] for name, texts in _OVERRIDES.items() if name not in counted}
@@ -293,7 +291,7 @@ def defaults(given: Collection[str], command: str = DEFAULT) -> dict[str, Any]:
 
 
 def split_gate_options(given: OptionValues) -> tuple[OptionValues, OptionValues]:
-    """Split option values into those of the comparison and those of the experiment."""
+    """Split option values into those of the test (`COMPARISON_OPTIONS`) and those of the load."""
     gate = {option.name: given[option.name] for option in COMPARISON_OPTIONS if option.name in given}
     return gate, {name: value for name, value in given.items() if name not in gate}
 
@@ -359,7 +357,7 @@ def cells(experiment: str, arms: tuple[OptionValues, OptionValues]) -> Cells:
 
 
 def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> AbStudy:
-    """Return the study for an A/B test with the options `gate`. Raises UsageError if one is invalid."""
+    """Return the study for an A/B test. Raises UsageError for an invalid option in `gate`."""
     values = parse_options(COMPARISON_OPTIONS, gate)
     pairs: int = values["max-pairs"]
     test = AbTest(
@@ -377,7 +375,7 @@ def make_study(cases: Cells, gate: Mapping[str, Any], arms: tuple[Arm, Arm]) -> 
 def make_own_python(
     arms: tuple[OptionValues, OptionValues], cases: Cells, directory: Path, command: tuple[str, ...]
 ) -> OwnPython:
-    """Return the factory of tools that measure both arms with this process's Python.
+    """Return the factory of the bench that measures both arms with this process's Python.
 
     Raises UsageError if one arm uses the C loop, the other the Python loop, and no option chose the loop.
     """

@@ -37,20 +37,24 @@ CHECKPOINTS_PER_WINDOW = 3
 """Number of checkpoints that a window should contain at half of the closed loop's rate."""
 SHORTEST_S, LONGEST_S = 4.0, 10.0
 MAX_WINDOW_S = 20.0
-"""Maximum length of a window, in seconds. Low rates, which would need longer windows, are not tried."""
+"""Maximum length of a window, in seconds, unless --duration is longer.
+
+The search does not try rates at which a window of this length has too few operations.
+"""
 DUE_MARGIN = 4.0
-"""Number of scheduled operations above the required number, in standard deviations of random arrivals."""
+"""Surplus of planned over required operations, in standard deviations of their number."""
 PATIENCE = 2
 """Number of consecutive windows without a conclusion after which the search ends."""
 TYPICAL_WINDOWS = 20
-"""Typical number of windows of a search on a quiet machine, from which the time left is estimated."""
+"""Typical number of windows of a search on a quiet machine, used to estimate the time left."""
 
 
 def window_s(case: Case, closed: Trial) -> float:
-    """Return the length of a window, in seconds: CHECKPOINTS_PER_WINDOW checkpoints, within limits.
+    """Return a window's length in seconds: the time of CHECKPOINTS_PER_WINDOW checkpoints.
 
-    The limits are SHORTEST_S and LONGEST_S. The time of a checkpoint follows from the commits of the closed
-    loop: each writes at least one page to the WAL, and SQLite checkpoints after `wal_autocheckpoint` pages.
+    The result is from SHORTEST_S to LONGEST_S. The time between two checkpoints follows from the commits in
+    the closed loop: each writes at least one page to the WAL, and SQLite starts a checkpoint after
+    `wal_autocheckpoint` pages.
     """
     experiment = experiment_of(case)
     commits = presenter_of(case).commits(closed)
@@ -65,9 +69,10 @@ def window_s(case: Case, closed: Trial) -> float:
 
 
 def operations_to_schedule(promise: Promise) -> int:
-    """Return the number of operations to schedule in a window, so that almost always enough become due.
+    """Return the number of operations to plan for a window: those required, and a margin.
 
-    Due times are random, and a window needs a minimum number of operations, to be judged by the promise.
+    A promise on p99, for example, cannot be judged with few operations. Because due times are random, fewer
+    operations than planned may become due.
     """
     required = min_operations(promise.bounds)
     return math.ceil(required + DUE_MARGIN * math.sqrt(required))
@@ -90,10 +95,10 @@ class LimitStudy:
         self._closed: Run | None = None
         self._runs: dict[int, Run] = {}
         self._margins: list[tuple[int, float]] = []
-        """(Rate, margin) of each judged window. A margin above 0 shows a broken promise."""
+        """(Rate, margin) of each judged window. The margin is above 0 if the promise was broken."""
 
     def report(self, blank: Report) -> Report:
-        """Return the report `blank` with the results so far: closed loop, then rates in ascending order."""
+        """Return `blank`, a report without runs, with the runs of the closed loop and of each rate."""
         runs = (*([self._closed] if self._closed else []), *(self._runs[rate] for rate in sorted(self._runs)))
         return replace(blank, runs=runs, planned=len(runs), limit=self.search)
 
@@ -109,14 +114,13 @@ class LimitStudy:
         self._report_progress(bench, start_s)
         yield from self._search(bench, start_s, trial)
 
-    def _search(self, bench: Bench, start_s: float, closed: Trial) -> Steps:
-        """Measure windows at different rates until the search ends. `closed` is the closed-loop trial."""
+    def _search(self, bench: Bench, start_s: float, closed_loop: Trial) -> Steps:
         usual_s, needed = (
-            self._duration_s or window_s(self.case, closed),
+            self._duration_s or window_s(self.case, closed_loop),
             operations_to_schedule(self.search.promise),
         )
         most_s, inconclusive = max(MAX_WINDOW_S, usual_s), 0
-        first, lowest = max(1, int(FIRST_RATE_SHARE * closed.tps)), max(1, math.ceil(needed / most_s))
+        first, lowest = max(1, int(FIRST_RATE_SHARE * closed_loop.tps)), max(1, math.ceil(needed / most_s))
         while (rate := next_rate(self._margins, first, lowest)) is not None:
             elapsed_s = self._clock() - start_s
             if self._runs and self.search.max_time_s is not None and elapsed_s > self.search.max_time_s:
@@ -138,7 +142,7 @@ class LimitStudy:
             self._set_end(f"at lower rates a window of {format_duration(most_s)} has too few operations")
 
     def _record_margin(self, rate: int, window: Trial) -> bool:
-        """Record the margin of a window if the window can be judged. Return whether it can."""
+        """Record how far a window kept or broke the promise; False if it cannot be judged."""
         if skip_reason(window, self.search.promise):
             return False
         self._margins.append((rate, margin(window, self.search.promise)))
@@ -191,7 +195,7 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     },
     "warmup": {"default": "500ms"},
 }
-"""Defaults and help texts of options, by option name, that are different in a search."""
+"""Defaults and help texts that options of the load have in a search only, by option name."""
 _UNSUPPORTED = ("repeat", "max-failed", "ops", "rate", "latency-limit")
 """Options that the search sets itself, or with which it would answer another question."""
 

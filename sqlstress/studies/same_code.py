@@ -1,6 +1,7 @@
 """Detection of A/B tests that should compare two versions of code, but ran one version in both arms.
 
-An arm is one of the variants A and B. Errors name the cause, such as an editable install, and the remedy.
+An arm is one of the variants A and B. If both import a module from one folder, the user would compare a
+version with itself. The error names the cause, such as an editable install, and the remedy.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class ArmCode(NamedTuple):
 
 
 def same_module(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if both arms ran one version of a module, but their folders have two; else None.
+    """Return an error if both arms ran equal code of a module, but their checkouts differ.
 
-    The folder of an arm contains the user's file (see `_roots`).
+    The checkout of an arm is the folder above the user's file (see `_roots`). Return None for no such module.
     """
     roots = _roots(a.file, b.file)
     if roots is None:
@@ -54,7 +55,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
             continue
         old, new = map(_code, sources)
         if part := next((part for part in loaded if old.get(part) != new.get(part)), None):
-            # The wrong arm is the arm that ran the code in the other arm's folder.
+            # The wrong arm is the arm that ran the code of the other arm's checkout.
             is_old, is_new = (
                 all(source.get(part) == loaded[part] for part in loaded) for source in (old, new)
             )
@@ -65,7 +66,7 @@ def same_module(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _roots(file: str, other: str) -> tuple[Path, Path] | None:
-    """Return the two folders that hold the versions of the code; None if they are equal.
+    """Return the arms' checkouts: two folders with a version of the code; None if equal.
 
     The folders are the paths of the user's files without their common end: for base/bench/app.py and
     bench/app.py, the folder base and the current folder.
@@ -117,10 +118,10 @@ def _mixed_up(
     sides: tuple[ArmCode, ArmCode],
     roots: tuple[Path, Path],
 ) -> str:
-    """Return the error that both arms ran one version of a module, with the file, the cause and the remedy.
+    """Return the text of the error that both arms ran one version of the module `name`.
 
-    `files` are the imported files, `differing` the files in `roots` whose content differs. `wrong` is the arm
-    that ran the code in the other arm's folder, or None.
+    `files` are the imported files, `differing` a file that differs between the checkouts `roots`. `sides` are
+    the arms. `wrong` is the arm that ran the code of the other arm's checkout, or None.
     """
     root = roots[sides.index(wrong)] if wrong else None
     vain = "so the change would be compared with itself."
@@ -155,9 +156,9 @@ def _mixed_up(
 
 
 def same_environment(a: ArmCode, b: ArmCode) -> str | None:
-    """Return an error if the arms have different environments with the same Python program; else None.
+    """Return an error if the arms have two environments of the same Python program; else None.
 
-    Call this only if the arms do not differ in anything else, such as the loaded modules.
+    The caller has found no other difference between the arms, so such environments have no effect.
     """
     if a.python is None or b.python is None:
         return None
@@ -179,7 +180,7 @@ def same_environment(a: ArmCode, b: ArmCode) -> str | None:
 
 
 def _remedy(name: str, side: ArmCode) -> str:
-    """Return a sentence on the reason why both arms import a module from one folder, and the remedy."""
+    """Return sentences on why both arms import `name` from one folder, and on the remedy."""
     file = Path(side.modules[name])
     folder = import_folder(name, file)
     if folder == Path(os.path.realpath(side.file)).parent:
@@ -199,13 +200,15 @@ def import_folder(name: str, file: Path) -> Path:
 
 
 def _python_path_entry(folder: Path) -> str | None:
-    """Return the entry of PYTHONPATH that names `folder`, or None."""
     entries = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return next((entry for entry in entries if _is_same(entry, folder)), None)
 
 
 def find_redirect(name: str, module: Path, python: str | None) -> Path | None:
-    """Return the .pth file or finder that makes Python import a module from its folder, if there is one."""
+    """Return the file of an editable install that names a module's folder, or None.
+
+    `python` is the interpreter whose environment is searched; None means this Python.
+    """
     folder = import_folder(name, module)
     quoted = [repr(str(path)) for path in (module, folder / name.partition(".")[0])]
     for site in map(Path, search_path(python)):

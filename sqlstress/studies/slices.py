@@ -110,7 +110,7 @@ class Python:
             fixed = ("--dir", str(self.directory), "--quiet", "-o", f"json:{file}")
             # Without -P, both arms would import sqlstress from the current folder if it has such a folder.
             arguments = [self.command, *words, *fixed, *self.positional_words]
-            code, complaint = self._call(["-P", "-c", PROGRAM, *arguments], check, omissions)
+            code, complaint = self._run_interpreter(["-P", "-c", PROGRAM, *arguments], check, omissions)
             if code in (130, -2, -15):
                 raise Interrupted(f"{self.name} was stopped")
             text = file.read_text(encoding="utf-8") if file.is_file() else None
@@ -124,10 +124,9 @@ class Python:
             )
         return from_json(text)
 
-    def _call(
+    def _run_interpreter(
         self, arguments: list[str], check: Callable[[], None], omissions: Sequence[str]
     ) -> tuple[int, str]:
-        """Run the interpreter with these arguments; return its exit code and its standard error."""
         read_end, write_end = os.pipe()
         with os.fdopen(write_end, "wb") as hold, os.fdopen(read_end, "rb") as held:
             try:
@@ -171,29 +170,29 @@ def check_loops(cases: tuple[Case, Case], options: Sequence[Mapping[str, Any]]) 
 
 
 SALTS_PER_PAIR = 16
-"""Distance between the salts (numbers that change the random draws) of successive pairs.
+"""Distance of successive pairs' salts: numbers that change the random draws of trials.
 
-It is larger than the number of attempts at a trial, because each attempt has its own salt.
+Each attempt at a trial adds 1 to its salt. With this difference, no salt is used by two pairs.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class SliceBench:
-    """Tools with which an A/B test measures its slices (single trials of an arm)."""
+    """Bench of an A/B test: functions that measure slices (single trials of an arm)."""
 
     report: Report
     """Report without results: only time, command and environment."""
     observer: Observer
     measure: Callable[[int, Case, int], Trial]
-    """Function (arm 0 or 1, case, number of the pair) → trial. Raises SqlstressError."""
+    """Function that measures a slice, given arm (0 or 1), case and number of the pair."""
     learn: Callable[[AbTest], AbTest] = lambda test: test
-    """Function that adds each arm's versions of Python and sqlstress to an A/B test."""
+    """Function that returns a test with each arm's versions of Python and sqlstress."""
     described: Callable[[int, Case], Case] = lambda arm, case: case
-    """Function (arm, case) → the case with the defaults of the arm's sqlstress."""
+    """Function that returns a case as the sqlstress of an arm (0 or 1) reports it."""
 
 
 class OwnPython:
-    """Factory of tools that measure slices with the Python that runs sqlstress."""
+    """Factory of a bench that measures slices with the Python that runs sqlstress."""
 
     kept_folder = None
 
@@ -206,7 +205,7 @@ class OwnPython:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Yield tools whose files are in a folder that is removed at the end of the block."""
+        """Yield a bench. Its files are in a folder that is removed at the end of the block."""
         with self._session.opened(observer) as bench:
 
             def measure(arm: int, case: Case, pair: int) -> Trial:
@@ -219,8 +218,8 @@ class OwnPython:
 class _OtherBench:
     """Measurement of slices (single trials) by the Python interpreters of the arms.
 
-    Slices do not measure the costs of a sync and of our code: the test of the interpreter has measured them.
-    Only the first slice of a case rehearses the user's work on a copy. Later slices get its observations.
+    Slices do not measure the costs of a sync and of our code, which `test_run` has measured. Only the first
+    slice of a case rehearses the user's work on a copy of the data. Later slices get its observations.
     """
 
     def __init__(self, pythons: Sequence[Python], check: Callable[[], None]) -> None:
@@ -246,13 +245,13 @@ class _OtherBench:
         trial = replace(run.trials[0], index=pair)
         self._reruns += trial.attempts - 1
         rehearsed = tuple(item for item in trial.sightings if item.topic in REHEARSAL_TOPICS)
-        # An older sqlstress cannot omit the rehearsal, so its observations in later slices are dropped.
+        # An older sqlstress rehearses in each slice. Drop what later slices have observed.
         others = (item for item in trial.sightings if item.topic not in REHEARSAL_TOPICS)
         return replace(trial, sightings=(*others, *self._rehearsals.setdefault(key, rehearsed)))
 
 
 class OtherPythons:
-    """Factory of tools that measure slices (trials) with the Python of each arm."""
+    """Factory of a bench that measures slices (trials) with the Python of each arm."""
 
     kept_folder = None
     stayed = ()
@@ -265,7 +264,7 @@ class OtherPythons:
 
     @contextmanager
     def opened(self, observer: Observer) -> Iterator[SliceBench]:
-        """Test each arm's interpreter with a short slice, then yield the tools of the test."""
+        """Test each arm's interpreter with a short trial, then yield the bench."""
         with StopSignals() as signals:
             pairs = list(zip(self._pythons, self._cases, strict=True))
             test_reports = [python.test_run(case, signals.check) for python, case in pairs]

@@ -43,7 +43,7 @@ class Turn(NamedTuple):
     case: int
     """Index of the case in the sweep."""
     number: int
-    """Number of the pass, from 0; also the index of the trial in its run."""
+    """Number of the pass, from 0; also the index of the trial among those of the case."""
     is_longer: bool = False
     """Whether this is the additional trial after all passes, with a longer measurement."""
 
@@ -60,9 +60,9 @@ LONGER_S = 2.0
 def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
     """Yield the trials of a sweep in order.
 
-    The first pass has the given order of cases, the second the reverse order, and later passes a random
-    order. With reversals only, a periodic effect of the machine could always disturb the same case. If an
-    experiment imitates a published script, trials are ordered by case, because all cases share files.
+    The first pass has the given order of cases, the second pass the reverse order. Later passes have a random
+    order: with reversals only, a periodic effect of the machine could always disturb the same case. If all
+    trials share files (`common_start` is False), the trials of a case follow one another.
     """
     if any(not experiment_of(case).common_start for case in cases):
         yield from (Turn(index, trial) for index, case in enumerate(cases) for trial in range(case.repeat))
@@ -77,9 +77,9 @@ def plan_turns(cases: Sequence[Case]) -> Iterator[Turn]:
 
 
 def longer_turn(cases: Sequence[Case]) -> list[Turn]:
-    """Return a list with one additional, longer trial, of the case with the most processes.
+    """Return a list with an additional, longer trial for long waits, or [].
 
-    Only cases whose usual trials are too short to show long waits count. Return [] without such cases.
+    It repeats the case with the most processes among those whose usual trials are too short for long waits.
     """
     hidden = [index for index, case in enumerate(cases) if experiment_of(case).misses_long_waits(case)]
     if not hidden:
@@ -90,9 +90,9 @@ def longer_turn(cases: Sequence[Case]) -> list[Turn]:
 
 TRIAL_S = 0.1
 WORKER_S = 0.02
-"""Estimated overhead of a trial (TRIAL_S), and in addition per worker (WORKER_S), in seconds."""
+"""Estimated overhead in seconds: TRIAL_S per trial, and WORKER_S per worker of it."""
 AVERAGED_TICKS = 10
-"""Number of calls of `SweepProgress.tick`, about a second, over which the current TPS is averaged."""
+"""Number of reports of progress, about a second, over which the displayed TPS is averaged."""
 NOTE_WIDTH = len("1,234,567 TPS")
 
 
@@ -102,9 +102,9 @@ def expected_trial_s(case: Case) -> float:
 
 
 class SweepProgress(Observer):
-    """Observer that forwards the events of trials to another observer, and adds the progress of the sweep.
+    """Observer of trials, which reports the progress of the whole sweep to another observer.
 
-    Progress is the elapsed time as a share of the expected duration, which finished trials make more exact.
+    Progress is the elapsed time as a share of the expected duration. The estimate improves with each trial.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class SweepProgress(Observer):
 
 
 def best_so_far(runs: Sequence[Run]) -> str:
-    """Return a text on the fastest cases so far; "" if cases cannot be compared, or for too few trials."""
+    """Return a text on the fastest cases so far; "" if they cannot be compared yet."""
     groups = group_runs(runs)
     if len(groups) != 1 or groups[0].case.rate or not experiment_of(groups[0].case).windowed:
         return ""
@@ -198,16 +198,15 @@ def best_so_far(runs: Sequence[Run]) -> str:
 
 
 SECOND_BUDGET_NS = 50_000_000
-"""Time limit of a second sample of the cost of a sync, in ns, to confirm the first."""
+"""Time limit of a second measurement of the cost of a sync, in ns, which confirms the first."""
 
 
 def _confirmed_sync(
     folder: Path, before: SyncCost, again: SyncCost | None
 ) -> tuple[SyncCost | None, SyncCost | None]:
-    """Measure the cost of a sync after the sweep. Return a first and a second sample, or None for either.
+    """Return the cost of a sync after the sweep, measured once or twice; None if not measured.
 
-    The second sample is taken only if the first differs much from `before` or `again`, measured before the
-    sweep. A sample that fails is None.
+    It is measured twice if the first cost differs much from `before` or `again`, the costs before the sweep.
     """
     after: SyncCost | None = None
     with suppress(EnvironmentFailure):
@@ -232,7 +231,7 @@ class Sweep:
         self._sync_after: tuple[SyncCost | None, SyncCost | None] = (None, None)
 
     def report(self, blank: Report) -> Report:
-        """Return `blank`, a report without results, with the results so far, in the given order of cases."""
+        """Return `blank`, a report without results, with those so far, in the plan's order."""
         runs = tuple(
             _with_trial_error(self._runs[index])
             for index in sorted(self._runs)
@@ -286,12 +285,11 @@ class Sweep:
                 return
 
     def _run_turn(self, turn: Turn, runner: TrialRunner) -> None:
-        """Run one trial, unless its case has failed or is skipped. Store its result."""
         case, run = self.cases[turn.case], self._runs.get(turn.case)
         if run and (run.error or run.skipped):
             return
-        # Before its first trial, a case may be skipped because of the results of other cases. After it, only
-        # the case's own results count, so that other cases do not end it between two passes.
+        # Results of other cases may be a reason to skip a case before its first trial. Later, only its own
+        # results count, so that a case that has begun is measured in all passes.
         runs = (run,) if run else tuple(self._runs.values())
         reason = experiment_of(case).skip_reason(case, runs)
         if run and reason:
@@ -319,7 +317,6 @@ class Sweep:
 
 
 def _has_content(run: Run) -> bool:
-    """Return whether the run has a trial or an error, or was skipped."""
     return bool(run.trials or run.error or run.skipped)
 
 
@@ -344,13 +341,16 @@ Save = Callable[[Report], None]
 
 
 SAVE_PAUSE_FACTOR = 20
-"""Minimum pause after saving a report, as a multiple of the time that saving took."""
+"""Least time between two saves of the report, as a multiple of the last save's time."""
 
 
 def run_study(
     study: Study[B], opening: BenchOpener[B], save: Save = lambda _: None, observer: Observer = SILENT
 ) -> Report:
-    """Open a session, run a study, and return its report. Raises SqlstressError if there is no result."""
+    """Open a bench (the objects with which a study measures), and return the study's report.
+
+    `save` gets the report from time to time. Raises SqlstressError if there is no result.
+    """
     with opening.opened(observer) as bench:
         return run_on_bench(study, bench, save)
 
@@ -358,7 +358,7 @@ def run_study(
 def run_on_bench(
     study: Study[B], bench: B, save: Save = lambda _: None, clock: Callable[[], float] = time.monotonic
 ) -> Report:
-    """Run a study with the tools of `bench`, and return its report. `clock` returns a time in seconds."""
+    """Run a study with an open bench, and return its report. `clock` returns a time in seconds."""
     saved, next_s, interrupted = None, -math.inf, False
     try:
         with closing(study.steps(bench)) as steps:

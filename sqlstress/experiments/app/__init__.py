@@ -1,15 +1,15 @@
 """The user's application: transactions of a Python file, called by N worker processes.
 
-A call runs a transaction once. With --start, only openings are measured. An opening is a call of the user's
-@connect function; a situation is the state of the database's files before the openings. The ledger (--ledger)
-is a table with a row for each transaction that commits.
+A call runs a transaction once. With --start, only openings (calls of the user's @connect function) are
+measured. A situation is the state of the database's files before the openings, such as "no file". The ledger
+(--ledger) is a table with a row for each transaction that commits.
 
-Workers report observations (sightings). Each has a topic, a count, and traits, which are facts as text, by
-name. The constants of this module are topics, and values of facts.
+Workers report what they observe as sightings. A sighting has a topic, such as "connection", a count, and
+traits: facts as a dict of texts, such as {"busy_timeout": "5000"}. The constants below are topics and texts.
 """
 
 WHOLE, BEGINNING, THREADED = "all statements", "the first statements", "until several threads were at work"
-"""Values of the fact "watched": the statements of a connection that were examined."""
+"""Values of the fact "watched": the statements of a connection that a worker examined."""
 SINGLE_STATEMENT = "each statement alone"
 """Value of the fact "writes_begin" for writes outside of BEGIN and COMMIT (autocommit)."""
 CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not looked at"
@@ -18,15 +18,15 @@ CONNECTION, EXCEPTION, UNSEEN = "connection", "exception", "connections not look
 UNSEEN is reported because a process examines only a limited number of connections.
 """
 UNREAD = "connections that could not be read"
-"""Topic of connections whose settings were not read: the database was locked, or threads shared them."""
+"""Topic of connections whose settings are unknown because of an error or several threads."""
 THREAD = "thread that did not end"
 THREAD_RAISED, LOGGED = "exception of a thread", "logged error"
 UNPROVED = "transactions without a row in the ledger"
 SHARED = "connections that threads use at once"
 SESSION, BEGINS = "session", "a session begins with"
-"""Topics of PostgreSQL settings: SESSION for those of the user's connections, else BEGINS.
+"""Topics of PostgreSQL settings: of the user's connections, and of a new connection.
 
-BEGINS has the settings with which a session begins. It is reported if no connection could be read.
+BEGINS is reported instead of SESSION if no connection of the user could be read at the end of the load.
 """
 USED_FILE = "used file"
 """Topic of the databases that connections used, even connections whose settings were not read."""
@@ -43,7 +43,7 @@ PENDING_ROLLBACK = "sqlalchemy.exc.PendingRollbackError"
 BROKEN_TRANSACTION = "django.db.transaction.TransactionManagementError"
 """Class names of exceptions that libraries raise if code uses a transaction after an error in it."""
 DECLARED = "off, declared"
-"""Value of the fact "foreign_keys" if SQLite does not check the foreign keys that tables declare."""
+"""Value of the fact "foreign_keys" if the PRAGMA is off, but tables declare foreign keys."""
 
 
 def is_trial_database(database: str) -> bool:

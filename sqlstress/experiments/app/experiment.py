@@ -33,7 +33,7 @@ LOCK_TIMEOUT_MS = 15_000
 
 
 def _first(request: AppRequest, driver: str) -> Case:
-    """Return a driver's first case, from which its other cases are copied. Raises UsageError."""
+    """Return a case with all options set but concurrency, rate and situation. Raises UsageError."""
     # Imported here: `user_file` loads code to start processes, which --help and reports do not need.
     from sqlstress.experiments.app import user_file
 
@@ -85,7 +85,7 @@ _NO_START = ("ops", "duration", "warmup", "rate", "check", "ledger", "where")
 
 
 def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations) -> Case:
-    """Return the first case of `app FILE --start`. Raises UsageError for an unsuitable option or file."""
+    """Return `first`, changed for --start: each worker calls @connect once. Raises UsageError."""
     file = first.spec.file
     if first.server:
         raise UsageError("--start needs SQLite. Leave it out, or choose --target sqlite.")
@@ -99,7 +99,7 @@ def _first_opening(request: AppRequest, first: Case, contents: SentDeclarations)
 
 
 def _situations(first: Case) -> Iterator[Case]:
-    """Yield a case for each item of SITUATIONS, from that of `first` on; without --start, yield `first`."""
+    """Yield `first`, and with --start copies of it for the situations after its own."""
     if not first.spec.situation:
         yield first
         return
@@ -108,7 +108,7 @@ def _situations(first: Case) -> Iterator[Case]:
 
 
 class AppExperiment(UserExperiment):
-    """The experiment `app`: the user's application."""
+    """The experiment `app`, which calls the transactions that the user's Python file declares."""
 
     name = "app"
     spec = App
@@ -145,7 +145,7 @@ class AppExperiment(UserExperiment):
     label_fields = frozenset(("file", "situation"))
 
     def cases(self, request: AppRequest) -> Iterator[Case]:
-        """Yield the cases in order of concurrency, target and rate. Raises UsageError."""
+        """Yield a case per concurrency, target, situation and rate. Raises UsageError."""
         drivers = options.drivers(request, request.selection.where.target, program_drivers())
         firsts = [_first(request, driver) for driver in drivers]
         for concurrency in request.values_for("concurrency"):

@@ -1,9 +1,9 @@
 """Ledger (--ledger): proof that acknowledged commits of the user's code are in the database.
 
-SQLite's trace reports a COMMIT before it runs, and sqlstress adds a row to the transaction. A profile
-function sees the end of the call that commits. If the call returns, the commit is acknowledged, and the row's
-number is appended to a file, which survives a kill. After the load, each number in the file must have its row
-in the database.
+SQLite's trace callback reports a COMMIT before it runs. At this moment, sqlstress inserts a numbered row into
+the ledger table, as part of the user's transaction. A profile function (sys.setprofile) then sees how the
+call that commits ends. If the call returns, the commit is acknowledged, and the row's number is appended to
+the worker's file, which survives a kill. After the load, each number in a file must have a row in the table.
 
 Statements in autocommit mode, and transactions that may have written only to attached databases, get no row
 and are only counted.
@@ -38,7 +38,7 @@ SETUP_SQL = (
 _INSERT = f"INSERT INTO main.{TABLE} VALUES (?, ?)"
 _FIND = f"SELECT 1 FROM main.{TABLE} WHERE worker = ? AND number = ?"
 _WRAPPERS = "sqlstress.recording.recorded_classes"
-"""Module of our wrappers of sqlite3: the only module of sqlstress that the profile function heeds."""
+"""Our only module that the profile function does not ignore: it calls sqlite3 for the user."""
 _LIBRARY = (sqlite3.Connection, sqlite3.Cursor)
 
 
@@ -47,7 +47,7 @@ def _file_of(where: Path, worker: int) -> Path:
 
 
 def acknowledged(where: Path, worker: int) -> array[int]:
-    """Return the row numbers of a worker's acknowledged commits; empty if the worker has no file."""
+    """Return the row numbers in a worker's file: its acknowledged commits; empty without a file."""
     file = _file_of(where, worker)
     data = file.read_bytes() if file.is_file() else b""
     # The last record may be truncated if the process was killed or the disk was full.
@@ -85,7 +85,7 @@ class Ledger:
         self._commits[get_ident()] = followed
 
     def _handle_profile_event(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Handle the first profile event after a COMMIT began: the committing call has returned or raised."""
+        # The first event after a COMMIT began is the end of the committing call.
         module = frame.f_globals.get("__name__", "")
         if get_ident() not in self._commits or (module.startswith("sqlstress.") and module != _WRAPPERS):
             return
@@ -98,7 +98,10 @@ class Ledger:
             followed.ended(event == "c_return" if is_known else None)
 
     def keep(self, numbers: list[int]) -> None:
-        """Append row numbers of acknowledged commits to the file. After a failed write, do nothing."""
+        """Append row numbers of acknowledged commits to the file, until a write fails.
+
+        A gap in the file would only leave commits unchecked, but a partial record would shift later numbers.
+        """
         data = array("q", numbers).tobytes()
         with suppress(OSError):
             self._is_whole = self._is_whole and os.write(self._file, data) == len(data)
@@ -151,7 +154,7 @@ class CommitRecorder:
     def _insert_row(self) -> int:
         """Insert a row and return its number. With attached databases, insert no row and return 0.
 
-        Such a transaction may have written only to the attached databases.
+        The transaction may have written only to an attached database.
         """
         cursor = sqlite3.Cursor(self._connection)
         cursor.row_factory = None
@@ -190,7 +193,7 @@ class CommitRecorder:
         self._ledger.shared += 1
 
     def _finish_transaction(self) -> None:
-        """Count the ended transaction as unproved if it kept changes but has no row in the ledger."""
+        """Count the last transaction as unproved if it changed data but has no row in the ledger."""
         changes = self._connection.total_changes
         if changes != self._changes and not self._undone and not self._number:
             self._ledger.unproved += 1

@@ -33,7 +33,7 @@ def schema_check(file: Path) -> str:
 
 
 def migration_race(check: str) -> str:
-    """Return cause and cure, as text, of a migration that fails only in some of the processes.
+    """Return a text on cause and remedy of a migration that fails only in some of the processes.
 
     `check` is the result of `schema_check`: the expression that reads the state of the schema.
     """

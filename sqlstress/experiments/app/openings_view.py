@@ -50,7 +50,7 @@ def _failed(run: Run) -> int:
 
 
 def migration_cause(group: Group) -> str | None:
-    """Return cause and cure of a race of schema migrations; None if no run shows such a race.
+    """Return cause and remedy of a race of schema migrations; None if no run shows such a race.
 
     In such a run, some calls of @connect succeed, and others fail because the table or column to be added
     already exists.
@@ -67,6 +67,6 @@ def migration_cause(group: Group) -> str | None:
 
 
 def findings(group: Group, further: tuple[Topic, ...]) -> Iterator[Finding]:
-    """Yield findings on failed calls of @connect, then those of the functions in `further`."""
+    """Yield findings on failed calls of @connect, then those of the functions `further`."""
     for topic in (lock_losses, open_findings, failure_findings, *further, figure_limits):
         yield from topic(group)

@@ -9,7 +9,7 @@ from sqlstress.analysis.wording import FailureTime, failure_time, listing, perce
 from sqlstress.statistics.units import digits, plural
 
 MIN_SEVERAL = 1.5
-"""Minimum average of connections per call for which the number is written; else "a connection"."""
+"""Least average of connections per call that a sentence gives as a number."""
 
 
 def busy_timeout(*, timeout: str, opened_with: str | None = None, waits: bool = False) -> str:

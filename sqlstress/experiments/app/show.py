@@ -1,8 +1,7 @@
 """Report of an application: tables, settings of the connections, and exceptions of transactions.
 
-Workers report observations (sightings) with facts as text (traits). A call runs a transaction once. Opening
-means to open a connection during a call; with --start, it means to call @connect. Connections are of one kind
-if all their facts are equal.
+Workers report observations (sightings) with facts as text (traits), such as the busy timeout of a connection.
+Connections are of one kind if all their facts are equal. A call runs a transaction once.
 """
 
 from __future__ import annotations
@@ -83,11 +82,14 @@ from sqlstress.user_work.show import (
 )
 
 MIN_OPENING_SHARE, MIN_OPENINGS = 0.3, 0.9
-"""Minimums for a finding on calls that open connections: share of a call's time, connections per call."""
-OPENING_EXCESS = 3
-"""Factor: an opening counts as at most this many times the opening time without load.
+"""Least share of a call's time, and least connections per call, to report openings.
 
-A longer opening has waited for something else.
+Both must be reached.
+"""
+OPENING_EXCESS = 3
+"""Limit of the time counted for an opening, as a multiple of the time without load.
+
+The rest of a longer time was a wait for something else.
 """
 _COSTS = ("seconds", "connections", "opening_s", "commits")
 MIN_COMMITS = 10
@@ -114,10 +116,6 @@ def _kinds(group: Group, topic: str) -> list[tuple[dict[str, str], int]]:
 
 
 def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """Yield a sentence for each kind of connection. The first sentence begins with `lead`.
-
-    `kinds` has the description of each kind and its number of connections.
-    """
     for number, (line, count) in enumerate(kinds[:MAX_KINDS]):
         yield f"{'Other connections: ' if number else lead}{line} ({plural(count, 'connection')})."
     if len(kinds) > MAX_KINDS:
@@ -128,10 +126,9 @@ def _lines(lead: str, kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
 
 
 def _committers(kinds: list[tuple[dict[str, str], int]]) -> list[tuple[dict[str, str], int]]:
-    """Return the kinds of connections that committed data; all kinds if none did.
+    """Return the kinds of connections that committed data; all kinds if no connection did.
 
-    The settings of other connections affect no commit. Besides, they may have been read before the library
-    had changed all of them.
+    Settings of other connections affect no commit, and may have been read before a library changed them.
     """
     # Older reports have no trait "committed", so look at "writes_begin" instead.
     return [
@@ -148,7 +145,7 @@ def _file_connections(group: Group) -> Iterator[str]:
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         traits_by_settings.setdefault(settings, []).append(traits)
     for traits, count in kinds:
-        # A connection without commits counts only if it has the settings of a connection with commits.
+        # Count a connection without commits only if a connection with commits has equal settings.
         settings = tuple(traits.get(name, "") for name in _SETTINGS)
         if settings in traits_by_settings:
             counts[settings] += count
@@ -206,14 +203,12 @@ def _without_writes(connections: Sequence[Traits]) -> str:
 
 
 def _ways(connections: Sequence[Traits], name: str) -> list[str]:
-    """Return the distinct values of the fact `name`, whose text is a list such as "DEFERRED, IMMEDIATE"."""
     return list(
         dict.fromkeys(way for traits in connections for way in traits.get(name, "").split(", ") if way)
     )
 
 
 def _milliseconds(text: str) -> int | None:
-    """Return the busy timeout in ms from SQLite's answer `text`; None if the text is no number."""
     return int(text) if text.isdecimal() and len(text) <= 10 else None
 
 
@@ -334,7 +329,7 @@ _MEANINGS = {
         "statement into a transaction.atomic() of its own, and catch the error outside of that."
     ),
 }
-"""Sentences on cause and cure of errors of PostgreSQL and of libraries, by the error's name."""
+"""Sentences on cause and remedy of errors of PostgreSQL and libraries, by error name."""
 
 
 def _exception(sighting: Sighting) -> tuple[str, str, str]:
@@ -344,8 +339,8 @@ def _exception(sighting: Sighting) -> tuple[str, str, str]:
 def raised(group: Group, cause: str | None = None) -> Iterator[Finding]:
     """Yield a finding for each kind of exception with its first message, the most frequent first.
 
-    Exceptions that findings on failed statements explain are left out. `cause` is a text on cause and cure of
-    failed migrations; None if the cause is unknown.
+    Exceptions are omitted if findings on failed statements explain them. `cause` is a text on cause and
+    remedy of failed migrations; None if the cause is unknown.
     """
     explained = explained_errors(group)
     counts = count_by_kind(group, EXCEPTION, _exception)
@@ -384,7 +379,6 @@ def _more_kinds(count: int) -> Finding:
 
 
 def _share(group: Group, transaction: str, count: int) -> float:
-    """Return `count` failed calls of a transaction as a share of all its calls, from 0 to 1."""
     failed = sum(failure.latency.count for failure in failures_of(group.runs) if failure.kind == transaction)
     done = sum(
         worker.operations.get(transaction, 0)
@@ -396,7 +390,7 @@ def _share(group: Group, transaction: str, count: int) -> float:
 
 
 def _explanation(what: str) -> str | None:
-    """Return cause and cure of the error named `what`; None if the name does not show the cause."""
+    """Return cause and remedy of the error `what`; None if its name does not show the cause."""
     code = code_in(what)
     cause = diagnose(code, Facts()).cause if code is not None else None
     return f"{cause.cause} {cause.cure}" if cause else _MEANINGS.get(what)
@@ -432,8 +426,8 @@ def call_cost_findings(group: Group) -> Iterator[Finding]:
 def _opening_share(cost: Mapping[str, float], opening: Mapping[str, str]) -> float:
     """Return the share of the calls' time spent on opening connections, from 0 to 1; 0 if unknown.
 
-    The measured time includes a connection's first statement, which may be slow itself. So each opening
-    counts as at most OPENING_EXCESS times the opening time after the load, which is in `opening`.
+    The measured time in `cost` includes a connection's first statement, which may be slow itself. So it is
+    limited to OPENING_EXCESS times the opening time in `opening`, which was measured after the load.
     """
     if not opening or not cost["seconds"]:
         return 0.0
@@ -501,7 +495,7 @@ long_hold_findings = partial(lock_findings, ours=LOCK_HOLDERS)
 
 
 def _wal_findings(group: Group) -> Iterator[Finding]:
-    """Yield findings on queries that stayed open, or else on a WAL that grew too much."""
+    # Automatic checkpoints count as off only if every connection that commits has turned them off.
     committers = _committers(_kinds(group, CONNECTION))
     frames = {traits.get("wal_autocheckpoint") for traits, _ in committers}
     yield from wal_findings(group, is_automatic=frames != {"0"})

@@ -13,7 +13,7 @@ from sqlstress.user_work.options import NO_DATA, NO_OPTIONS, NO_TARGETS, Data, D
 
 NO_FILE, ROLLBACK, WAL, CRASHED_WAL = "no file", "rollback journal", "WAL", "WAL after a crash"
 SITUATIONS = (NO_FILE, ROLLBACK, WAL, CRASHED_WAL)
-"""States of the database's files before the calls of @connect with --start."""
+"""Situations: states of the database's files before the calls of @connect with --start."""
 
 
 @dataclass(frozen=True, slots=True)

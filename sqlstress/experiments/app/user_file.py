@@ -57,7 +57,7 @@ class Declarations(NamedTuple):
     """Whether a check runs only after all worker processes have ended, by the check's name."""
 
     def connected(self, address: str) -> Any:
-        """Call @connect and return its result, the transactions' argument; without @connect, `address`."""
+        """Return the transactions' argument: the result of a call of @connect, or `address`."""
         connect = self.single.get(loading.CONNECT)
         return bind_argument(connect, address)() if connect else address
 
@@ -107,7 +107,7 @@ def import_declarations(file: str) -> Declarations:
 
 
 def bind_argument(function: Function, given: Any) -> Callable[[], Any]:
-    """Return a function without parameters that calls `function`, with `given` if it needs an argument."""
+    """Return `function`; if it requires an argument, bind `given` to it."""
     try:
         signature(function).bind()
     except (TypeError, ValueError):
@@ -167,8 +167,7 @@ def inspect_in_process(
 def finish_setup(place: SqlPlace, roles: Collection[str], pulse: Pulse) -> None:
     """Prepare the database for the load, after the user's @setup.
 
-    `roles` has those of @setup, @connect and @finish that the file declares. Raises UsageError if @setup left
-    the database empty.
+    `roles` contains SETUP if the file declares a @setup. Raises UsageError if @setup left the database empty.
     """
     if loading.SETUP in roles and not place.is_filled():
         raise UsageError(
@@ -182,8 +181,8 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
     """Call the user's @setup or @connect in a child process and return the roles that the file declares.
 
     `what` is SETUP or CONNECT. @connect is called once before the load, so that its changes of the database
-    do not count as changes during the load. Each call has a new process, because an ORM may refuse to be
-    bound to a database twice. Raises UsageError.
+    do not count as changes during the load. Each call has a new process, because an ORM may refuse a second
+    database. Raises UsageError.
     """
     file = place.case.spec.file
     overdue = UsageError(f"the {what} of {file} takes longer than {MAX_SETUP_S:g} s{_WAITS}")
@@ -197,7 +196,10 @@ def call_once(what: str, place: SqlPlace, seed: str, pulse: Pulse) -> set[str]:
 
 
 def call_role(what: str, spec: App, directions: ConnectionInfo, seed: str, where: Path) -> set[str]:
-    """Call @setup, or @connect and then @finish. Return the file's declared roles. Raises UsageError."""
+    """Import the file and call @setup or @connect, in the child process of `call_once`.
+
+    A declared @finish follows @connect, so that connections are closed. `where` is the trial's folder.
+    """
     file = spec.file
     files = prepare(directions, spec.data.database, seed, allow_others=spec.allow_other_files)
     declarations = import_declarations(file)
@@ -223,10 +225,10 @@ def problem_of(error: BaseException, directions: ConnectionInfo) -> str:
 
 
 def prepare(directions: ConnectionInfo, original: str, seed: str, *, allow_others: bool) -> OwnFiles:
-    """Prepare this process for the user's file. Return the guard that refuses other databases.
+    """Prepare this process for the user's file. Return the guard of database connections.
 
-    The guard refuses databases outside of the trial's folder. With `allow_others`, it refuses only
-    `original`, the user's database that the trial has copied.
+    The guard refuses to open databases outside of the trial's folder. With `allow_others`, it refuses only
+    `original`, the user's database that the trial has copied. `seed` is for the user's random numbers.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_begin_fork)
@@ -273,7 +275,7 @@ def _leave_without_them() -> None:
 
 
 _forked: list[bool] = []
-"""Flag: the list has an item in a process that the user's code forked, else none."""
+"""List that is empty except in a process that the user's code forked."""
 
 
 def _begin_fork() -> None:

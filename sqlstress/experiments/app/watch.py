@@ -195,7 +195,7 @@ class FileWatch:
         call_soon(lambda: self._follow_connection(args[0], seen))
 
     def _follow_connection(self, connection: sqlite3.Connection, seen: WatchedConnection | None) -> None:
-        """Observe a new connection. `seen` stores observations; None after the first MAX_CONNECTIONS."""
+        """Observe a new connection. `seen` stores observations; None means to record commits only."""
         followed = None
         if self._ledger and database_name(_file_of(connection), self._file) == HERE:
             followed = self._ledger.follow(connection)
@@ -204,7 +204,7 @@ class FileWatch:
         def begins(sql: str) -> bool:
             wants_more = handle is not None and handle(sql)
             if followed:
-                # Call `begins` last: the ledger takes the thread's next profile event for the COMMIT's end.
+                # Call `begins` last: after it, the ledger takes the next profile event for the COMMIT's end.
                 followed.begins(sql)
             return wants_more or followed is not None
 
@@ -232,7 +232,7 @@ class FileWatch:
         return records + [sighting for sighting in missing if sighting[2]]
 
     def effective(self) -> dict[str, str]:
-        """Return the settings of connections to the trial's database; different ones as "1000 / 5000"."""
+        """Return the settings used for the trial's database. Different values: "1000 / 5000"."""
         traits_of = [traits for traits in self._traits() if is_trial_database(traits["database"])]
         here = [traits for traits in traits_of if traits["database"] == HERE] or traits_of
         # Prefer connections that committed, because only their settings matter for commits.
@@ -271,7 +271,6 @@ def _statement_handler(connection: sqlite3.Connection, seen: WatchedConnection) 
 
 
 def _first_row(connection: sqlite3.Connection, sql: str) -> tuple[Any, ...]:
-    """Return the first row of a query as a plain tuple; (None, None, None) if there is no row."""
     cursor = sqlite3.Cursor(connection)
     cursor.row_factory = None
     return cursor.execute(sql).fetchone() or (None, None, None)
@@ -311,9 +310,9 @@ _ASKED = (
 )
 _PLACE = ("server", "database", "schema")
 _OF_SESSION = ("synchronous_commit", "transaction_isolation", "lock_timeout")
-"""Settings in REPORTED that each session may change for itself."""
+"""Settings in REPORTED that a session may change. Others apply to the whole server."""
 _LEVELS = {1: "read uncommitted", 2: "read committed", 3: "repeatable read", 4: "serializable"}
-"""Isolation levels by psycopg's number for them. A level set in psycopg overrides the session's."""
+"""Isolation levels by psycopg's `isolation_level`, which overrides the session's setting."""
 
 Answers = dict[str, str]
 
@@ -333,7 +332,7 @@ class ServerWatch:
         self._begins = begins
 
     def sightings(self) -> list[PlainObservation]:
-        """Return an observation for each kind of connection; if none answers, that of a new session."""
+        """Return an observation per kind of connection, or else one of a new session."""
         kinds = Counter(tuple(self._traits(session).items()) for session in self._sessions)
         seen: list[PlainObservation] = [
             (SESSION, "psycopg", count, "", dict(traits)) for traits, count in kinds.items()
@@ -359,7 +358,6 @@ class ServerWatch:
         return all(answers[name] == self._begins[name] for name in _PLACE)
 
     def _traits(self, answers: Answers) -> Answers:
-        """Return the settings of a connection as text, by name."""
         elsewhere = f"{answers['database']}.{answers['schema'] or '(no schema)'}"
         return {
             "database": HERE if self._is_here(answers) else elsewhere,
@@ -383,7 +381,7 @@ def open_connections() -> Iterator[Any]:
 
 
 def _answers(connection: Any) -> Answers | None:
-    """Return the settings of a connection; None if it cannot answer, for example during a query.
+    """Return the settings of a connection; None if it cannot run a query now.
 
     The query uses psycopg's low-level connection, which neither begins a transaction nor applies the user's
     row factory. A failed transaction is rolled back first: the user's code no longer needs it.

@@ -59,7 +59,7 @@ _KEYS = "SELECT 1 FROM sqlite_schema AS t, pragma_foreign_key_list(t.name) LIMIT
 
 
 class AppWork(UserWork):
-    """Preparation and verification of a trial of the user's application."""
+    """Parent process's part of a trial of app: database, rehearsal and checks."""
 
     redefines = True
     """Whether transactions may change the schema."""
@@ -108,7 +108,6 @@ class AppWork(UserWork):
         self._rows_before = self.place.rows_written(pulse)
 
     def _copy_files(self) -> None:
-        """Copy the files after the setup, because sqlstress's own connections may change them."""
         self._as_left = FileSnapshot(self.place.where)
 
     def begins(self, pulse: Pulse) -> None:
@@ -143,7 +142,7 @@ class AppWork(UserWork):
         return replace(trial, sightings=self._with_opening_time(sightings, pulse))
 
     def _with_opening_time(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations. Those on calls that open connections get the opening time without load."""
+        """Return the observations; add `_opening_traits` to those on calls that open connections."""
         costs = [
             sighting
             for sighting in sightings
@@ -154,7 +153,11 @@ class AppWork(UserWork):
         return _with_traits(sightings, costs, self._opening_traits(pulse))
 
     def _opening_traits(self, pulse: Pulse) -> dict[str, str]:
-        """Return the number of schema objects, and the shortest of three opening times; empty on errors."""
+        """Return the number of schema objects, and the time to open the database without load.
+
+        The time is the shortest of three. It grows with the number of objects, because SQLite parses the
+        schema. The result is empty if the database cannot be read.
+        """
         times_s, objects = [], 0
         try:
             for _ in range(3):
@@ -169,7 +172,7 @@ class AppWork(UserWork):
         return {"objects": str(objects), "least_opening_s": f"{min(times_s):.6g}"}
 
     def _mark_declared_keys(self, sightings: Sequence[Sighting], pulse: Pulse) -> tuple[Sighting, ...]:
-        """Return the observations; mark connections with foreign keys off if tables declare foreign keys.
+        """Return the observations; mark connections that do not check declared foreign keys.
 
         The parent process reads the schema: if a worker did, closing the file would release the user's locks.
         """
@@ -184,7 +187,6 @@ class AppWork(UserWork):
         return _with_traits(sightings, without_keys, {"foreign_keys": DECLARED})
 
     def _declares_keys(self, pulse: Pulse) -> bool:
-        """Return whether tables declare foreign keys; False if the schema cannot be read."""
         try:
             with self.place.reading(pulse) as reader:
                 return bool(reader.rows(_KEYS))
@@ -194,10 +196,10 @@ class AppWork(UserWork):
             return False
 
     def proofs(self, outcomes: Sequence[Outcome], pulse: Pulse) -> Iterable[Check]:
-        """Yield sqlstress's checks: use of the trial's database, deleted files, open transactions, ledger.
+        """Yield the checks that sqlstress adds to the user's; none with --start.
 
-        If the application used another database, the user's checks would prove nothing.
-        With --start, there are no such checks.
+        They fail if the application used another database than the trial's (so that the user's checks prove
+        nothing), deleted open files, left transactions open, or lost a commit that the ledger proves.
         """
         all_sightings = [
             sighting for outcome in outcomes if outcome.findings for sighting in outcome.findings.sightings
@@ -235,7 +237,6 @@ class AppWork(UserWork):
             yield examined(LEDGER, lambda: self._check_ledger(all_sightings, pulse))
 
     def _check_ledger(self, sightings: Sequence[PlainObservation], pulse: Pulse) -> Check:
-        """Check that each acknowledged commit of each worker has its row in the ledger table."""
         with self.place.reading(pulse) as reader:
             if not reader.rows(f"SELECT 1 FROM sqlite_schema WHERE name = '{TABLE}'"):
                 return Check(
@@ -294,7 +295,7 @@ _Mark = tuple[int, int, int]
 class FileSnapshot:
     """Copy of the files that the user's setup left, to restore them before the load.
 
-    Our processes open the database before the load, and may thus recover, remove or create a WAL.
+    sqlstress opens the database between setup and load, and may thus recover, remove or create a WAL.
     """
 
     def __init__(self, where: Path) -> None:

@@ -59,7 +59,7 @@ SPARE_DESCRIPTORS = 12
 class AppSource(UserSource):
     """Operations of a worker: calls of the user's transactions.
 
-    Any exception fails the call, and the next transaction is called.
+    After an exception, the call counts as failed and the worker goes on with the next call.
     """
 
     _unraised: OtherErrors
@@ -70,7 +70,7 @@ class AppSource(UserSource):
     _statements: FailedStatements | None = None
     _locks: LostLocks | None = None
     _spare: Sequence[int] = ()
-    """File descriptors kept open for the report after the load: the user's code may use up all others."""
+    """File descriptors to close before the final report: the user's code may use up all others."""
     _address = ""
     """Path of the database file, or URL of the database server."""
     _modules: frozenset[str] = frozenset()
@@ -173,7 +173,7 @@ class AppSource(UserSource):
         return statements
 
     def _keep(self, connection: Any) -> None:
-        """Keep a connection that @connect returned, so that it stays open as in an application."""
+        # The connection stays open, as in an application.
         self._connections.append(connection)
 
     def _cause(self) -> str:
@@ -203,8 +203,8 @@ class AppSource(UserSource):
     def settle(self, chunk: Chunk, done: int, results: list[Any], stamps: Stamps) -> None:
         """Record the durations of failed calls after a batch of calls.
 
-        Raises EnvironmentFailure if a note was not stored, because the checks would miss that note. Raises it
-        also if the user's code tried to open another database.
+        Raises EnvironmentFailure if a note (a fact that the user's code records for its checks) was not
+        stored, or if the user's code tried to open another database.
         """
         super().settle(chunk, done, results, stamps)
         if self._notes:
@@ -226,7 +226,7 @@ class AppSource(UserSource):
             yield USED_FILE, database_name(name, self._address), 1, "", {}
 
     def _schema_checks(self) -> Iterator[PlainObservation]:
-        """With --start, yield the line that reads the schema's state, if @connect repeats a schema change."""
+        """With --start, report the line that reads the schema's state if migrations raced."""
         raised = self._errors.sightings() if self.case.spec.situation else ()
         if any(is_migration(example) for _, _, _, example, _ in raised):
             yield SCHEMA_CHECK, schema_check(Path(self.case.spec.file)), 1, "", {}
@@ -248,7 +248,7 @@ class AppSource(UserSource):
                 self._errors.add("finish", error)
         if self._notes:
             self._notes.check()
-        # Paths of sqlstress are relative, and the user's code may have changed the working directory.
+        # sqlstress uses relative paths, and the user's code may have changed the working directory.
         os.chdir(self._folder)
         if self._modules:
             user_file = os.path.realpath(self.case.spec.file)
@@ -278,9 +278,10 @@ class AppSource(UserSource):
 
 
 def _guarded(name: str, call: Callable[[], Any], statements: FailedStatements) -> Callable[[Any], Any]:
-    """Return a function that runs `call`, the transaction `name`, and records transactions left open.
+    """Return a function that runs the transaction `name` and records cost, error and state.
 
-    If the user's code forked this process in the call, the function ends the fork.
+    The state is whether the call left a transaction open. The function never returns in a process that the
+    user's code forked during the call: it ends that process.
     """
     from sqlstress.experiments.app.user_file import leave_if_forked
 
@@ -339,10 +340,9 @@ class Errors:
         self._kinds = KindCounter(("", "others", ""))
 
     def add(self, transaction: str, error: BaseException, *, counts: bool = True) -> None:
-        """Count an exception of a transaction.
+        """Count an exception of a transaction. `counts` is False outside of the measured time.
 
-        `counts` is False outside of the measured time, such as in the warm-up. Then count only whether a lock
-        was not available (`busy`), or a snapshot was out of date (`busy_snapshot`).
+        `busy` (a lock was not available) and `busy_snapshot` (a snapshot was out of date) are counted anyway.
         """
         code, state = code_of(error), _sqlstate_of(error)
         is_snapshot = code == codes.BUSY_SNAPSHOT or state == server.SERIALIZATION_FAILURE
@@ -370,7 +370,7 @@ def line(text: Callable[[], str], hidden: Callable[[str], str]) -> str:
 
 
 def _values(error: BaseException, *names: str) -> Iterator[Any]:
-    """Yield the attributes `names` of an exception and of those that it wraps; None for missing ones."""
+    """Yield the attributes `names` of an exception and of those it wraps; None if missing."""
     layer: BaseException | None = error
     for _ in range(MAX_NESTED_EXCEPTIONS):
         if layer is None:

@@ -14,7 +14,7 @@ ACCOUNTS, TELLERS, PERSONS, MONEY = 100_000, 10, 1_000, 100
 
 class BuiltIn(NamedTuple):
     tables: str
-    """Set of tables that the script needs: "tpcb" or "bank"."""
+    """Name of the set of tables that the script needs: "tpcb" or "bank"."""
     text: str
     at_server: str = ""
     """Text for servers, where transactions lock rows explicitly; empty if `text` is for all targets."""
@@ -73,7 +73,7 @@ def _insert_rows(table: str, columns: str, count: int, values: str) -> str:
 
 
 def setup(tables: Collection[str], scale: int) -> Iterator[str]:
-    """Yield SQL that creates and fills sets of tables ("tpcb", "bank"), valid on all targets."""
+    """Yield SQL for all targets that creates and fills sets of tables ("tpcb", "bank")."""
     if "tpcb" in tables:
         for name, columns in (
             ("branches", "bid INTEGER PRIMARY KEY, bbalance INTEGER"),

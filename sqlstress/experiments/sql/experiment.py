@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from sqlstress.experiments.sql.worker import SqlSource
 
 MAX_TEXT_BYTES = 64 << 10
-"""Maximum size of all scripts together, in bytes. It is limited because a report stores them in each case."""
+"""Maximum size of all scripts together, in bytes: a report stores the scripts in each case."""
 TRANSACTION_S = 500e-6
 ROWS_S = 1e-6
 
 
 def _first(request: ScriptsRequest, driver: str) -> Case:
-    """Return the case (set of options) for a driver. Raises UsageError for invalid options."""
+    """Return a case with all options set but concurrency and rate. Raises UsageError."""
     scripts = tuple(_scripts(request.selection, driver))
     data = options.read(request.selection.data, dialect_of(driver))
     builtin_names = [script.name for script in scripts if script.name in SCRIPTS]
@@ -116,7 +116,7 @@ def _check(spec: Scripts, driver: str) -> None:
 def _check_transaction(script: Script, *, ledger: bool) -> None:
     """Raise UsageError if a script begins a transaction that no statement ends.
 
-    With `ledger`, a script that writes needs a BEGIN and exactly one COMMIT.
+    With `ledger`, also raise it if a script that writes lacks a BEGIN or has not exactly one COMMIT.
     """
     sql = list(statements(script.commands))
     begins = [command for command in sql if command.statement.begins]
@@ -130,13 +130,10 @@ def _check_transaction(script: Script, *, ledger: bool) -> None:
 
 
 class _State(NamedTuple):
-    """Possible state of the transaction at a position in a script.
-
-    `is_open` is true if a transaction is open, `has_written` if an earlier statement of the script wrote.
-    """
-
     is_open: bool
+    """Whether a transaction is open at this position in a script."""
     has_written: bool
+    """Whether an earlier statement of the script has written, in this transaction or before it."""
 
 
 def _check_whole(script: Script) -> None:
@@ -159,7 +156,6 @@ def _check_whole(script: Script) -> None:
 
 
 def _may_write(command: Sql) -> bool:
-    """Return whether a statement may write, according to its text."""
     return not (command.statement.reads or command.statement.begins or command.statement.ends)
 
 

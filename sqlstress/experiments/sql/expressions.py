@@ -5,8 +5,8 @@ private SQLite database in memory.
 
 Source: https://www.postgresql.org/docs/current/pgbench.html, and PostgreSQL 15, src/bin/pgbench.
 
-SQLite turns an integer that overflows into a double, and a division by zero into NULL. So a double or NULL as
-the result, or as an argument of a function, is an error if no operand was a double or NULL. Inside a
+pgbench reports overflows of integers and divisions by zero. SQLite instead returns a double or NULL. So it is
+an error if the result, or an argument of a function, is a double or NULL although no operand is. Inside a
 condition, such as a comparison, overflows and divisions by zero are not detected.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Number = int | float | None
 Value = int | float | bool | str | bytes | None
-"""Value of a script's variable. An expression converts a text to a number (see `parse_number`)."""
+"""Value of a script's variable. Expressions convert text by `parse_number`."""
 Variables = dict[str, Value]
 Evaluate = Callable[[Variables], Number]
 
@@ -41,9 +41,9 @@ class Expression(NamedTuple):
     draws: bool = False
     """Whether the expression draws random numbers."""
     has_doubles: bool = False
-    """Whether the value may be a double if all variables are integers."""
+    """Whether the value may be a double even if all variables are integers, as in `:n * 0.5`."""
     has_null: bool = False
-    """Whether the value may be NULL if no variable is NULL."""
+    """Whether the value may be NULL even if no variable is NULL, as in a CASE without ELSE."""
 
 
 TRUE = Expression("1", {})
@@ -92,7 +92,6 @@ def number_of(value: object) -> Number:
 
 
 def _to_integer(value: float) -> int:
-    """Return the nearest integer (halves to even). Raise NoValue beyond 64 bits."""
     return value if isinstance(value, int) else _fit(round(value))
 
 
@@ -121,10 +120,7 @@ def _signed(bits: int) -> int:
 
 
 def _murmur2(default: float, value: float, seed: float | None = None) -> int:
-    """Return the MurmurHash2 of a 64-bit integer.
-
-    If `seed` is None, the seed is `default`, the value of the variable default_seed.
-    """
+    """Return the MurmurHash2 of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = (_to_integer(default if seed is None else seed) & _WRAP) ^ _MURMUR_TIMES_8
     bits = _to_integer(value) * _MURMUR & _WRAP
     bits = (bits ^ bits >> _MURMUR_SHIFT) * _MURMUR & _WRAP
@@ -134,10 +130,7 @@ def _murmur2(default: float, value: float, seed: float | None = None) -> int:
 
 
 def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
-    """Return the FNV-1a hash of a 64-bit integer.
-
-    If `seed` is None, the seed is `default`, the value of the variable default_seed.
-    """
+    """Return the FNV-1a hash of an integer, with `seed`, or else `default` (default_seed)."""
     hashed = _FNV_BASIS ^ (_to_integer(default if seed is None else seed) & _WRAP)
     for octet in (_to_integer(value) & _WRAP).to_bytes(8, "little"):
         hashed = (hashed ^ octet) * _FNV_PRIME & _WRAP
@@ -147,8 +140,8 @@ def _fnv1a(default: int, value: float, seed: float | None = None) -> int:
 def _permute(default: int, value: float, size: float, seed: float | None = None) -> int:
     """Return `value` mapped by a pseudorandom permutation of 0 to `size` - 1.
 
-    A Feistel network is applied repeatedly, until the result is below `size` (cycle walking). If `seed` is
-    None, the seed is `default`, the value of the variable default_seed.
+    A Feistel network is applied repeatedly, until the result is below `size` (cycle walking). The seed is
+    `seed`, or else `default` (variable default_seed).
     """
     count = _to_integer(size)
     if count < 1:
@@ -165,7 +158,7 @@ def _permute(default: int, value: float, size: float, seed: float | None = None)
 
 
 def _range(low: float, high: float) -> tuple[int, int]:
-    """Return (first integer, number of integers) of a range. Raise NoValue if it is empty or too large."""
+    """Return (first, count) of the integers from `low` to `high`. Raise NoValue if impossible."""
     first, last = _to_integer(low), _to_integer(high)
     if first > last:
         raise NoValue(f"there is no integer from {first} to {last}")
@@ -218,11 +211,11 @@ def _zipfian(stream: Random, low: float, high: float, skew: float) -> int:
 
 
 _RANDOM = {"random", "random_gaussian", "random_exponential", "random_zipfian"}
-"""Functions whose implementation in Python gets a random number generator as an additional first argument."""
+"""Functions whose Python code gets the random number generator as first argument."""
 _DOUBLES = {"double", "pi", "sqrt", "ln", "exp", "pow", "power"}
 """Functions that return a double even for integer arguments."""
 _MANY = range(1, 17)
-"""Numbers of arguments of least and greatest, up to pgbench's limit."""
+"""Permitted numbers of arguments of least() and greatest(): 1 to 16, as in pgbench."""
 _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "random": (lambda stream, low, high: _draw(stream, *_range(low, high)), 2),
     "random_gaussian": (_gaussian, 3),
@@ -245,11 +238,10 @@ _FUNCTIONS: Mapping[str, tuple[Any, ...]] = {
     "pow": (math.pow, 2),
     "power": (math.pow, 2),
 }
-"""Implementation and permitted numbers of SQL arguments, by name of the function.
+"""pgbench's functions by name: Python code, then permitted numbers of arguments in SQL.
 
-The numbers include the variable default_seed, which `read` inserts as the first argument of hash functions
-and of permute.
-NULL arguments need no handling: `Evaluator` returns NULL for such calls.
+The hash functions and permute have an argument more than in pgbench: `read` inserts the variable default_seed
+as their first argument. No function gets NULL: `Evaluator` returns NULL for such calls.
 """
 
 _TOKEN = re.compile(
@@ -318,7 +310,10 @@ def read(file: str, text: str, start: int, end: int) -> Expression:
 
 
 class Evaluator:
-    """Database in memory with pgbench's functions and a random number generator."""
+    """Evaluator of expressions: a SQLite database in memory with pgbench's functions.
+
+    `stream` is the generator of the random numbers.
+    """
 
     def __init__(self, stream: Random) -> None:
         self._stream = stream
@@ -341,8 +336,7 @@ class Evaluator:
     def _guard(self, name: str, call: Callable[..., float]) -> Callable[..., Number]:
         """Return `call` as an SQL function that stores its exception in `_error`.
 
-        sqlite3 raises an error without the exception's text. So the function that `compile` returns raises
-        the stored exception instead.
+        sqlite3 replaces the exception by an error without its text. `evaluate` raises the stored exception.
         """
 
         def run(*values: Any) -> Number:
@@ -365,18 +359,18 @@ class Evaluator:
         return run
 
     def _refuse_overflow(self) -> None:
-        """Raise NoValue if all operands of the present expression are integers. Call this for a double.
+        """Raise NoValue unless the expression has a double. Call this if SQLite computed a double.
 
-        A double computed from integers means that an integer overflowed.
+        A double that SQLite computes from integers means that an integer overflowed.
         """
         expression, values = self._current
         if not expression.has_doubles and float not in map(type, values.values()):
             raise NoValue(_OVERFLOW)
 
     def _refuse_division(self) -> None:
-        """Raise NoValue if no operand of the present expression is NULL. Call this if the result is NULL.
+        """Raise NoValue unless the current expression has a NULL. Call this if SQLite computed NULL.
 
-        A NULL computed from other values means that there was a division by zero.
+        A NULL that SQLite computes from other values means that there was a division by zero.
         """
         expression, values = self._current
         if not expression.has_null and None not in values.values():
@@ -419,14 +413,13 @@ class Evaluator:
         return self._draws(names, evaluate) if _LONE_RANDOM.fullmatch(expression.sql) else evaluate
 
     def _draws(self, names: list[str], evaluate: Evaluate) -> Evaluate:
-        """Return a faster function for an expression that is a single call of random, such as random(1, :n).
+        """Return a faster `evaluate` for a single call of random, such as random(1, :n).
 
-        The function keeps the range from the last call. It calls SQLite again only if the variables `names`
-        have changed. They are compared by identity, not by ==: 7 and 7.0 are equal, but 7 / 2 differs from
-        7.0 / 2.
+        As long as the variables `names` keep their values, the range stays, and SQLite is not called. Values
+        are compared by identity, not by ==: 7 and 7.0 are equal, but 7 / 2 differs from 7.0 / 2.
         """
         stream, absent, first, count = self._stream, object(), 0, 0
-        # Variables at the last call of SQLite. No variable has the name "", so the first call uses SQLite.
+        # Variables at the last call of SQLite. No variable is called "", so the first call uses SQLite.
         held: list[tuple[str, object]] = [("", None)]
 
         def draw(variables: Variables) -> Number:

@@ -78,7 +78,7 @@ class Script(NamedTuple):
 
 
 def leading(script: Script) -> int:
-    r"""Return the number of \set commands before the first other command of a script."""
+    r"""Return the number of leading \set commands: those before any other command."""
     database_commands = (
         position for position, command in enumerate(script.commands) if not isinstance(command, Set)
     )
@@ -107,11 +107,10 @@ def sets(commands: Collection[Command]) -> set[str]:
 
 
 def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, ScriptUse]]:
-    r"""Yield the position of each statement, and the variables by which it depends on other statements.
+    r"""Yield each statement's position, and the variables by which others depend on it.
 
-    Such variables are set by \gset from the result of the statement, or occur in the conditions (\if) under
-    which it runs. Races between processes are recognized by these dependencies. The variables of a \gset are
-    known only if the query names its columns, unlike SELECT *.
+    If a query sets a variable (\gset) and an \if tests it, later statements depend on the query. Races are
+    found by such dependencies. A \gset sets known variables only if the query names its columns, unlike *.
     """
     for sql, (conditions, otherwise) in _with_conditions(commands, (frozenset(), frozenset())):
         results = _results(sql, commands) if sql.prefix is not None else frozenset[str]()
@@ -121,10 +120,10 @@ def script_uses(commands: Collection[Command]) -> Iterator[tuple[Position, Scrip
 def _with_conditions(
     commands: Collection[Command], tested: tuple[frozenset[str], frozenset[str]]
 ) -> Iterator[tuple[Sql, tuple[frozenset[str], frozenset[str]]]]:
-    """Yield (statement, variables in the conditions under which the statement runs).
+    r"""Yield each statement, and the variables in \if that decide whether it runs.
 
-    The variables are a pair of sets: variables in conditions that must be true, and variables in conditions
-    that must be false. `tested` is this pair for the conditions around `commands`.
+    The variables are a pair of sets: in conditions that must be true, and in conditions that must be false.
+    `tested` is this pair for the conditions around `commands`.
     """
     for command in commands:
         if isinstance(command, Sql):
@@ -138,10 +137,7 @@ def _with_conditions(
 
 
 def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
-    r"""Return the variables that a query's \gset sets, and all that \set computes from these variables.
-
-    A \set may use them directly, or through variables of earlier \set commands.
-    """
+    r"""Return the variables that a query's \gset sets, and those computed from them."""
     prefix, columns = query.prefix or "", query.statement.words
     used = {
         name
@@ -159,10 +155,10 @@ def _results(query: Sql, commands: Collection[Command]) -> frozenset[str]:
 
 
 def states_behind(commands: Collection[Command], states: set[S], moved: Callable[[Sql, S], S]) -> set[S]:
-    r"""Return the possible states after the commands, which begin in one of `states`.
+    r"""Return the possible states of a transaction after `commands`, given those before.
 
-    A state describes a transaction, for example as open or not. `moved` returns the state after a statement
-    from the state before. Each branch of an \if leads to states of its own.
+    A state is, for example, whether a transaction is open. `moved` returns the state after a statement, given
+    the state before. There can be several states because each branch of an \if may lead to another state.
     """
     for command in commands:
         if isinstance(command, If):
@@ -173,7 +169,7 @@ def states_behind(commands: Collection[Command], states: set[S], moved: Callable
 
 
 def read(file: str, text: str, variables: Collection[str] = (), dialect: Dialect = SQLITE) -> Script:
-    """Return the parsed script. Raise UsageError if it is invalid, or uses an unknown variable.
+    """Return the parsed script. Raise UsageError if invalid, or a variable has no value.
 
     `variables` are the names of variables that have values at the start, in addition to BASE.
     """
@@ -221,7 +217,6 @@ class _Reader:
         return Script(self._file, commands)
 
     def _cut_text(self) -> Iterator[Sql | _Meta]:
-        """Yield the statements and the lines with backslash commands, in order."""
         start = 0
         while True:
             script_tokens = tokens(self._file, self._text, start, dialect=self._dialect)
@@ -271,7 +266,7 @@ class _Reader:
         return _Meta(name, place, line.start(), line.end())
 
     def _body(self, depth: int) -> tuple[tuple[Command, ...], _Meta | None]:
-        r"""Return the commands before the next \elif, \else or \endif of this level, and that line."""
+        r"""Return the commands of a branch, and the \elif, \else or \endif after it, or None."""
         body: list[Command] = []
         for part in self._parts:
             if isinstance(part, Sql):
@@ -307,9 +302,9 @@ class _Reader:
         return If(tuple(branches))
 
     def _nothing(self, meta: _Meta) -> Expression:
-        r"""Return a condition that is always true, for the line of an \else or \endif.
+        r"""Return the condition TRUE for an \else. Raise UsageError if its line has further text.
 
-        An \endif stands for an empty \else. Raise UsageError if the line has further text.
+        An \endif counts as an empty \else, too.
         """
         if self._text[meta.start : meta.end].strip():
             raise position_at(self._file, self._text, meta.start).error(
@@ -351,9 +346,9 @@ class Compiler:
         around: Callable[[Sql, Step], Step] = lambda _, run: run,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        r"""`around` gets a statement and its step, and returns the step to use, for example with a timer.
+        r"""`around` gets each statement and its step, and returns the step to use instead.
 
-        `sleep` is called for each \sleep, with the time in seconds.
+        For example, `around` can add a timer. `sleep` is called for each \sleep, with the time in seconds.
         """
         self._evaluator = evaluator
         self._database, self._around, self._sleep = database, around, sleep
@@ -424,7 +419,7 @@ class Compiler:
 
 
 def _with_place(place: Position, step: Callable[[Variables], T]) -> Callable[[Variables], T]:
-    """Return `step` with errors that name the position `place` in the script."""
+    """Return `step` with `place`, its position in the script, added to its exceptions."""
 
     def placed(variables: Variables) -> T:
         try:

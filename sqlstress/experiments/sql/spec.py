@@ -94,7 +94,7 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class SqlSelection:
-    """Options from which the cases are made. A case stores the texts and settings, not these options."""
+    """Options that select cases but are not stored in them: a case has the scripts' texts."""
 
     script: tuple[str, ...] = option(
         options.names,

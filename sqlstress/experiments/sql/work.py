@@ -90,9 +90,10 @@ def check_ledger(
 ) -> Check:
     """Check that the ledger has exactly the acknowledged commits, and return the check.
 
-    A dead worker may have one more commit, because it may have died between the commit and the
-    acknowledgement. `found` has (number of rows, least number, largest number) by worker; commits are
-    numbered from 1. `acknowledged` and `dead` begin with worker 1.
+    `found` has (number of rows, least number, largest number) of each worker that has rows. Each worker
+    numbers its commits from 1. `acknowledged` has the number of acknowledged commits of each worker, from
+    worker 1 on, and `dead` whether it died. If so, one more row is valid: the worker may have died between a
+    commit and its acknowledgement.
     """
     tally = CheckCounter("ledger")
     for worker, (number, died) in enumerate(zip(acknowledged, dead, strict=True), 1):

@@ -64,7 +64,10 @@ _LONGEST_NAME = 60
 
 
 class SqlSource(UserSource):
-    r"""A worker's transactions: scripts, whose leading \set commands are not timed."""
+    r"""Operations of a worker: scripts that it draws by weight and runs as transactions.
+
+    The leading \set commands of a script run in advance, so that they do not count as latency.
+    """
 
     def __init__(
         self, case: Case, place: SqlPlace | DryPlace, worker: int, salt: int, shared: tuple[Any, ...]
@@ -108,10 +111,10 @@ class SqlSource(UserSource):
         time.sleep(seconds)
 
     def _around(self, sql: Sql, run: Step) -> Step:
-        """Return the step `run` of a statement, extended as the options require.
+        """Return the step `run` of a statement, with a timer if --per-statement is set.
 
-        With --per-statement, a timer is added. With --ledger, a COMMIT also writes a row of the ledger. The
-        result of a checkpoint is checked.
+        With --ledger, a COMMIT also writes a row of the ledger. For a checkpoint, the step checks whether its
+        result is "busy".
         """
         if self._failures and is_checkpoint(sql.statement.text):
             run = self._failures.checkpoint(sql, run)
@@ -141,8 +144,8 @@ class SqlSource(UserSource):
     def _transaction(self, script: Script, steps: Sequence[Step]) -> Step:
         """Return a function that runs a script as one transaction.
 
-        If the database is busy, the function rolls back and runs the script again, up to --max-tries times.
-        Each try has the variables and random numbers of the first.
+        If the database is busy, the function rolls back and runs the script again, up to --max-tries times
+        in all, with the variables and random numbers of the first try.
         """
         in_transaction, clock, failures = self._connection.in_transaction, time.perf_counter, self._failures
 
@@ -177,7 +180,7 @@ class SqlSource(UserSource):
         return transaction
 
     def _with_rollback(self, once: Step) -> Step:
-        """Return `once`, which runs a script a single time, extended for a retry.
+        """Return a step that runs a script by `once`, and permits a retry after an error.
 
         After an error, the returned step restores the variables and the state of the random numbers.
         """
@@ -246,7 +249,7 @@ class SqlSource(UserSource):
 
 
 def _variable_value(text: str) -> Value:
-    """Return a variable of the command line: a number if the text is a number, as in pgbench."""
+    """Return a variable's value on the command line: a number if possible, as in pgbench."""
     try:
         value = parse_number(text)
     except NoValue:
@@ -256,10 +259,9 @@ def _variable_value(text: str) -> Value:
 
 
 def _changes_late(script: Script) -> bool:
-    r"""Return whether a script changes variables after its leading \set commands.
+    r"""Return whether a script changes variables, or an \if draws, after the leading \set.
 
-    If so, a retry must restore the variables first. Return True also if a later condition draws a random
-    number, because a retry must restore the random state to draw the same number.
+    If so, a retry must first restore the variables and the state of the random numbers.
     """
     remainder = script.commands[leading(script) :]
     gets = any(command.prefix is not None for command in statements(remainder))
@@ -348,9 +350,8 @@ def statement_label(sql: Sql) -> str:
 class ScriptFailures:
     """Counter of failed statements in a worker's scripts, with the time until each failure.
 
-    The time begins with the script, or for a checkpoint with the statement.
-    A script leaves no cursor and no transaction open. So its text shows for each statement whether a
-    transaction is open, and how it began.
+    The time is measured from the start of the script, or of the statement if it is a checkpoint. The text of
+    a script shows whether a failed statement was in a transaction, because scripts leave none open.
     """
 
     def __init__(self, case: Case) -> None:
@@ -389,10 +390,7 @@ class ScriptFailures:
         return step
 
     def _examine(self, steps: list[Sql]) -> FailureFacts:
-        """Return facts on a failed statement, the last of the statements `steps` of a script.
-
-        The earlier statements show whether its transaction was open, and whether it had read or written.
-        """
+        """Return facts on a failed statement. `steps` are its script's statements up to it."""
         history, is_open = list[Ran](), False
         for step in steps:
             history.append((step.statement.text, is_open, None))
@@ -413,9 +411,9 @@ class ScriptFailures:
 
 
 class RehearsalSource(SqlSource):
-    """Scripts in a rehearsal, a run on a copy of the data.
+    """Scripts in a rehearsal: traced runs on a copy of the data, to find races.
 
-    For each statement, the tracer gets its position in the script, so that findings can name the line.
+    The tracer gets the position of each statement in its script, so that findings can name the line.
     """
 
     def __init__(self, case: Case, place: SqlPlace, tracer: Tracer) -> None:

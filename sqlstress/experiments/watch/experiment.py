@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WatchSpec(StudySpec):
-    """Description of `watch` for the command line and the report: form of the result, and its options."""
+    """Description of `watch`: type and JSON key of its result, and the parser of its options."""
 
     result = Watch
     result_key = ("watch", "locks")
@@ -31,7 +31,7 @@ class WatchSpec(StudySpec):
 
 
 class WatchExperiment(Experiment):
-    """The experiment `watch`. It measures nothing, so it has no cases (sets of options to measure)."""
+    """The experiment `watch`. It runs no load, so it has no cases (sets of options to measure)."""
 
     name = "watch"
     spec = NoOptions

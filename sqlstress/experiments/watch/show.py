@@ -61,33 +61,33 @@ from sqlstress.show.text import draw
 from sqlstress.statistics.units import NS_PER_S, digits, format_duration, plural
 
 OFTEN = 0.5
-"""Share of the time, from 0 to 1, with the write lock.
-
-From this share on, a process is reported because it blocks others, even if each of its holds is short.
-"""
+"""Least share of the time with the write lock, from 0 to 1, to report short holds."""
 WORTH_TELLING = 0.01
-"""Share of the time, from 0 to 1. Findings omit processes that held a lock for less than this share."""
+"""Least share of the time with a lock, from 0 to 1, to report checkpoints or readers."""
 PINNED_S = 1.0
 """Minimum age of an old snapshot for a finding, in seconds."""
 CHECKPOINT_S = 0.1
 """Minimum length of a checkpoint for a finding, in seconds."""
 IDLE_SHARE, BUSY_SHARE, LITTLE_BYTES = 0.2, 0.8, 1 << 20
-"""Limits to report that a process waits, or computes, during a long hold of the write lock.
+"""Limits to decide what a process did during a long hold of the write lock.
 
-A process waits if it uses at most IDLE_SHARE of a processor, and computes from BUSY_SHARE on. Neither is
-reported if it waits for the disk for over IDLE_SHARE of the time or writes over LITTLE_BYTES to disks.
+It waited if it used at most IDLE_SHARE of a processor, and computed if it used BUSY_SHARE or more. Nothing is
+concluded if it waited for a disk for more than IDLE_SHARE of the time, or wrote more than LITTLE_BYTES.
 """
 TOGETHER = 0.8
-"""A checkpoint explains a hold of the write lock if the hold lasted at least this share of the checkpoint."""
+"""Least length of a hold, as a share of a checkpoint's, to name the checkpoint as cause."""
 MOST_OF_GAPLESS = 0.9
-"""A hold explains the longest time without a free write lock if it lasted at least this share of the time."""
-MIN_WAIT_SAMPLES = 3
-"""Minimum number of samples of a checkpoint waiting for a reader, to name the reader."""
-MIN_STEPS = 5
-"""Minimum number of different WAL lengths over 1,000 frames to conclude that no checkpoint limits the WAL.
+"""Least length of a hold, as a share of the longest time without a free write lock.
 
-At such lengths each commit begins a checkpoint. If the WAL grows further in several steps, automatic
-checkpoints are off, or copied nothing. A single step may be one large transaction.
+If a hold with a known cause is that long, the longest time needs no finding of its own.
+"""
+MIN_WAIT_SAMPLES = 3
+"""Minimum number of samples in which a checkpoint waited for a reader, to name the reader."""
+MIN_STEPS = 5
+"""Least number of WAL lengths above 1,000 frames to report missing checkpoints.
+
+Above this length, each commit starts an automatic checkpoint. If the WAL still grows in several steps,
+automatic checkpoints are off, or copy nothing. A single step may be one large transaction.
 """
 MOST_NAMED = 3
 """Maximum number of processes named in a finding; the table has more."""
@@ -126,10 +126,7 @@ def process_name(process: Process) -> str:
 
 
 def pinned(watch: Watch, pin: Pin) -> str:
-    """Return text on the processes that may keep an old snapshot, such as "process 12 (app) and 2 more".
-
-    The named process is the first in `pin`. All these processes share the read lock of the snapshot.
-    """
+    """Return the processes that share a snapshot's lock: "process 12 (app) and 2 more"."""
     more = len(pin.processes) - 1
     first = process_name(process_at(watch, pin.processes[0] if pin.processes else None))
     return f"{first} and {digits(more)} more" if more > 0 else first
@@ -141,7 +138,10 @@ def bytes_of(watch: Watch, frames: int) -> int:
 
 
 def conclusion(watch: Watch) -> Conclusion:
-    """Return the verdict: an exceeded limit, a process that loses commits, or the main writer."""
+    """Return the verdict: a limit was exceeded, else commits were lost, else the main writer.
+
+    A process loses commits if it writes to a WAL that is deleted or that other processes do not read.
+    """
     limit_s = watch.asked.until_held_s
     if watch.held_too_long is not None and limit_s is not None:
         process = process_at(watch, watch.held_too_long)
@@ -177,7 +177,7 @@ def conclusion(watch: Watch) -> Conclusion:
 
 
 def wal_kind(watch: Watch, normal_frames: int = LARGE_FRAMES) -> str | None:
-    """Return the cause (such as SNAPSHOT) of a WAL with more than `normal_frames` frames.
+    """Return the cause of a large WAL, such as SNAPSHOT, an old snapshot that a reader keeps.
 
     Return None if the cause is unknown, or if the WAL has at most `normal_frames` frames.
     """
@@ -220,10 +220,7 @@ def wal_finding(watch: Watch, kind: str, limit: int | None = None) -> Finding:
 
 
 def _grew_in_steps(watch: Watch) -> bool:
-    """Return whether several commits grew the WAL beyond the length that starts an automatic checkpoint.
-
-    MIN_STEPS different lengths show that not a single large transaction is the cause.
-    """
+    """Return whether several commits grew the WAL beyond the length that starts an automatic checkpoint."""
     return len({frames for frames in watch.course.frames if frames > AUTOCHECKPOINT}) >= MIN_STEPS
 
 
@@ -233,7 +230,7 @@ def is_early(watch: Watch, pin: Pin) -> bool:
 
 
 def strange_wal(process: Process, watch: Watch) -> Finding:
-    """Return the finding on a process whose WAL is deleted, or belongs to another database name."""
+    """Return the finding on a process with a deleted WAL, or that of another database name."""
     if process.wal != OTHER_WAL:
         replacements = [event.at_s * NS_PER_S for event in watch.events if event.what == REPLACED]
         return Finding(
@@ -260,7 +257,7 @@ def unlocked(watch: Watch) -> Finding:
 
 
 def findings(watch: Watch) -> Iterator[Finding]:
-    """Yield the findings that follow the verdict in the report."""
+    """Yield all findings but the verdict, in the order of the report."""
     yield from ended_early(watch.error)
     first = conclusion(watch).finding
     is_replaced = any(event.what == REPLACED for event in watch.events)
@@ -273,7 +270,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding(sentences.watch_names, links=watch.links if watch.links > 1 else None)
     if watch.hot_journal:
         yield Finding(sentences.watch_hot_journal)
-    yield from islice(_writers(watch), MOST_NAMED)
+    yield from islice(_blocking_writers(watch), MOST_NAMED)
     yield from _crowds(watch)
     if not watch.wal_full:
         yield from _wal_growth(watch)
@@ -287,8 +284,7 @@ def findings(watch: Watch) -> Iterator[Finding]:
         yield Finding(sentences.watch_partly, share=1 - share(watch.open_samples, watch.samples))
 
 
-def _writers(watch: Watch) -> Iterator[Finding]:
-    """Yield findings, with remedies, on processes that block other writers."""
+def _blocking_writers(watch: Watch) -> Iterator[Finding]:
     for position, process in enumerate(watch.processes):
         write_holds = holds(process, WRITE)
         held_share = share(write_holds.samples, watch.samples)
@@ -326,10 +322,9 @@ def _writers(watch: Watch) -> Iterator[Finding]:
 
 
 def _activity(process: Process) -> dict[str, Any]:
-    """Return facts on the activity of a process during its longest hold of the write lock.
+    """Return facts on whether a process waited or computed during its longest hold.
 
-    The process waited for something (IDLE_SHARE), or computed (BUSY_SHARE). Return no facts if neither is
-    certain: the process wrote to disks, did both, or its use of the processor is unknown.
+    The dict is empty if neither is certain (see IDLE_SHARE).
     """
     usage = process.usage
     if usage is None or usage.seconds < MIN_LONG_HOLD_S:
@@ -345,7 +340,7 @@ def _activity(process: Process) -> dict[str, Any]:
 
 
 def _readers_that_block(watch: Watch, holder: int) -> tuple[str, ...]:
-    """Return the names of readers for which the checkpoints of process `holder` mostly waited."""
+    """Return the readers for which checkpoints of process `holder` waited half of the time."""
     checkpoints = holds(process_at(watch, holder), CHECKPOINT).samples
     return tuple(
         process_name(process_at(watch, wait.reader))
@@ -385,7 +380,7 @@ def _wal_growth(watch: Watch) -> Iterator[Finding]:
     yield from _pins(watch)
     kind = wal_kind(watch)
     if kind is None and _grew_in_steps(watch) and wal_kind(watch, 2 * AUTOCHECKPOINT) == UNCOPIED:
-        kind = UNCOPIED  # A smaller WAL is enough if commits have begun no checkpoint.
+        kind = UNCOPIED  # Report a WAL below the usual LARGE_FRAMES, too, if no checkpoint limits it.
     if kind is not None and kind != SNAPSHOT:
         yield wal_finding(watch, kind)
 
@@ -425,9 +420,9 @@ def _waiting_for_readers(watch: Watch) -> Iterator[Finding]:
 
 
 def _gaps(watch: Watch) -> Iterator[Finding]:
-    """Yield a finding on the share of time with a free write lock, and the longest time without a free lock.
+    """Yield a finding on the time with a free write lock, and the longest time without.
 
-    Yield nothing if a single long hold explains the longest time, because another finding names its cause.
+    Yield nothing if one process held the lock for most of that time: another finding explains its hold.
     """
     held = share(watch.write.samples, watch.samples)
     explained = (holds(process, WRITE).longest_s for process in watch.processes if _activity(process))
@@ -480,7 +475,6 @@ class WatchShown(ResultShown[Watch]):
             yield conclusions(more_findings)
 
     def result_plots(self, result: Watch) -> Iterator[Plot]:
-        """Yield a plot over time of the write lock's holders and of the WAL's frames."""
         views = [view for view in (_held_view(result), _wal_view(result)) if view.data]
         if views:
             step = format_duration(result.course.step_s)
@@ -658,7 +652,10 @@ def _wal_view(watch: Watch) -> View:
 def _view_over_time(
     watch: Watch, label: str, lines: Iterable[tuple[str, Sequence[float]]], unit: str, value: str
 ) -> View:
-    """Return a plot over time. `lines` are (name, value per step); `value` is the format on hover."""
+    """Return a plot over time of `lines`, each given as (name, one value per step).
+
+    `value` is the format of a value under the mouse pointer.
+    """
     course, data = watch.course, list[Plain]()
     times = [round((position + 0.5) * course.step_s, 3) for position in range(len(course.samples))]
     for number, (name_of_line, values) in enumerate(lines):

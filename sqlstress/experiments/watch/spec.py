@@ -212,7 +212,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Samples over time, added up in steps of equal length."""
+    """Samples over time, added up in steps of equal length; data of the report's plots."""
 
     step_s: float = 0.1
     """Length of a step, in seconds."""
@@ -242,9 +242,9 @@ class Watch:
     samples: int = 0
     """Number of samples."""
     open_samples: int = 0
-    """Number of samples that saw a database in rollback mode, or in WAL mode with a wal-index (-shm).
+    """Number of samples that could see locks: in rollback mode, or WAL mode with -shm file.
 
-    Without a wal-index, no process has a database in WAL mode open, except perhaps in exclusive mode.
+    Without a -shm file, no process has a database in WAL mode open, except perhaps in exclusive mode.
     """
     longest_gap_s: float = 0.0
     """Longest time between two samples, in seconds."""
@@ -253,7 +253,7 @@ class Watch:
     commits: int | None = None
     """Number of commits of all processes during the watch; null if unknown."""
     write: Holds = field(default_factory=Holds)
-    """Holds of the write lock by any process, each until a sample sees the lock free."""
+    """Holds of the write lock by any process. A hold ends when a sample sees the lock free."""
     processes: tuple[Process, ...] = ()
     """Processes that held locks, by samples with the write lock in descending order."""
     others: int = 0

@@ -36,7 +36,7 @@ from sqlstress.targets.sqlite.lock_holders import ROLLBACK, LockedFile, sample_l
 MOST = 1000
 """Maximum number of processes that are listed. Locks of further processes are counted together."""
 OTHERS = -1
-"""Common index of all processes beyond the first MOST."""
+"""Index that all processes beyond the first MOST share, because they are not listed."""
 MOST_WORDS, LONGEST = 50, 300
 """Maximum number of words of a command line, and of characters of a word."""
 
@@ -47,9 +47,9 @@ class _Entry(NamedTuple):
 
 
 class Names:
-    """Processes in the order in which they were first seen.
+    """Processes that held locks, in the order in which samples first saw them.
 
-    The system may reuse the ID of an ended process, so `refresh` forgets ended processes.
+    The index of a process identifies it. Its ID does not, because the system may reuse the ID later.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Names:
         return _Entry(len(self.found) - 1, process)
 
     def refresh(self) -> None:
-        """Record which processes have ended since the last call."""
+        """Record which processes have ended, so that a reused ID counts as a new process."""
         for pid, (position, process) in list(self._by_pid.items()):
             if pid > 0 and (process is None or not process.is_running()):
                 self._gone.add(position)
@@ -123,7 +123,7 @@ USAGE_EVERY_S = 0.05
 
 
 class Usage(NamedTuple):
-    """Processor time and written data of a process since its start."""
+    """Processor time and written data of a process since its start, and its present state."""
 
     cpu_s: float
     written_bytes: int | None
@@ -133,7 +133,7 @@ class Usage(NamedTuple):
 
 
 def usage_of(pid: int) -> Usage | None:
-    """Return processor time and written data of a process; None if they cannot be read."""
+    """Return the usage of a running process; None if the system does not allow to read it."""
     written = None
     with suppress(psutil.Error):
         process = psutil.Process(pid)
@@ -153,7 +153,7 @@ class HoldUsages:
         self.longest: dict[int, HoldUsage] = {}
         """Usage during the longest hold, by index of the process."""
         self._hold: tuple[int, int] | None = None
-        """(Index of the process with the write lock, count of its holds); None if the lock is free."""
+        """Present hold, as in `add`."""
         self._first: tuple[float, Usage] | None = None
         """(Time, usage) at the start of the present hold; None if unknown."""
         self._read_s = 0.0
@@ -161,9 +161,10 @@ class HoldUsages:
         """Number of readings during the present hold, by state of the process (see `Usage.status`)."""
 
     def add(self, at_s: float, hold: tuple[int, int] | None, pid: int) -> None:
-        """Add a sample taken at the time `at_s`.
+        """Read the usage of process `pid`, which holds the write lock, if USAGE_EVERY_S have passed.
 
-        `hold` is (index of the process `pid`, count of its holds so far), or None if the write lock is free.
+        `hold` is (index of the process, number of its holds so far), which identifies the hold; None if the
+        lock is free. `at_s` is the time of the sample.
         """
         is_new = hold != self._hold
         self._hold = hold
@@ -218,7 +219,7 @@ LIST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class WatchBench:
-    """Objects that a running watch uses."""
+    """Objects that `WatchStudy.steps` uses: empty report, stop signals and display."""
 
     report: Report
     """Report without results, which describes the command and the computer."""
@@ -229,7 +230,7 @@ class WatchBench:
 
 
 class WatchOpening:
-    """Preparation of a watch. Unlike a measurement, a watch writes no files."""
+    """Factory of the objects for a watch, which needs no folder for files."""
 
     kept_folder = None
     stayed = ()
@@ -294,10 +295,7 @@ class WatchStudy:
                 self._examine_builds()
 
     def _examine_builds(self) -> None:
-        """Find the SQLite libraries of the MOST_EXAMINED processes with the most time with the write lock.
-
-        This is slow, so call it after sampling.
-        """
+        """Find the SQLite libraries of the main writers. This is slow, so call it after sampling."""
         for process in self.watch.processes[:MOST_EXAMINED]:
             if process.pid > 0 and not process.gone:
                 self._sqlite[process.pid] = mapped_sqlite(process.pid)
@@ -323,10 +321,9 @@ class WatchStudy:
                 return
 
     def _holder(self) -> tuple[tuple[int, int] | None, int]:
-        """Return ((index of the process with the write lock, count of its holds), process ID).
+        """Return the present hold of the write lock (see `HoldUsages.add`), and its process ID.
 
-        Return (None, 0) if the lock is free, or if its process is beyond the first MOST or outside of this
-        system.
+        Return (None, 0) if the lock is free, or its process is not listed (OTHERS) or in another container.
         """
         hold = self._tally.hold
         pid = self._names.found[hold[0]].pid if hold and hold[0] != OTHERS else 0
@@ -359,9 +356,9 @@ class WatchStudy:
 
 
 def study_of(given: Mapping[str, Any], _: ReadWords) -> ObservationRequest:
-    """Return the watch that the options request. Raises UsageError if the options are invalid.
+    """Return the watch for the unparsed options `given`. Raises UsageError if invalid.
 
-    `given` has the options by name, as texts that are not parsed yet. The second parameter is not used.
+    The second parameter, which other studies need, is not used.
     """
     options = [option for group in (DisplayOptions, Watching) for option in options_of(group).values()]
     values = parse_options(options, given)

@@ -57,7 +57,7 @@ _WORD = 1 << 32
 
 @dataclass(slots=True)
 class _PinnedMark:
-    """Old snapshot of the WAL (a read mark before the last frame), with its readers."""
+    """Old snapshot of the WAL: a read mark before the last frame, and its possible readers."""
 
     since_s: float
     last_s: float
@@ -72,7 +72,10 @@ class _PinnedMark:
 
 @dataclass(slots=True)
 class HoldChain:
-    """Long holds of the write lock by one process, with gaps so short that waiting writers miss them."""
+    """Long holds of the write lock by one process, with gaps so short that waiting writers miss them.
+
+    For --until-held, such holds count as a single hold.
+    """
 
     position: int | None = None
     since_s: float = 0.0
@@ -82,7 +85,7 @@ class HoldChain:
     _hold_since_s: float = 0.0
 
     def add(self, sample: TimedSample, position: int, hold: int) -> None:
-        """Add a sample in which process `position` holds the lock; `hold` counts the process's holds."""
+        """Add a sample in which process `position` holds the lock. `hold` is the number of its hold."""
         now_s = sample.answered_s
         if position != self.position:
             self._hold_since_s = self.since_s = now_s
@@ -97,7 +100,7 @@ class HoldChain:
 
 @dataclass(slots=True)
 class _Totals:
-    """Fields of the result `Watch` that are updated by samples, under the same names."""
+    """Figures so far, under the names of the fields of `Watch`, which describes them."""
 
     samples: int = 0
     open_samples: int = 0
@@ -165,9 +168,9 @@ class WatchTally:
 
     @property
     def longest_now(self) -> tuple[int, float] | None:
-        """(Index of the process with the write lock, seconds with the lock); None if the lock is free.
+        """(Index of the write lock's holder, seconds with the lock); None if the lock is free.
 
-        Long holds with gaps of up to JOINED_S are joined (see `HoldChain`). The seconds include these gaps.
+        The seconds begin with the first hold of a `HoldChain`, and include its short gaps.
         """
         chain = self._chain
         return (
@@ -178,7 +181,7 @@ class WatchTally:
 
     @property
     def hold(self) -> tuple[int, int] | None:
-        """(Index of the process with the write lock, count of its holds); None if the lock is free."""
+        """Present hold of the write lock: (index of the process, number of the hold), or None."""
         writers = [position for position, name in self._held if name == WRITE]
         return (writers[0], self._runs[writers[0], WRITE].times) if writers else None
 
@@ -201,7 +204,7 @@ class WatchTally:
         totals.open_samples += look.state in (WAL, ROLLBACK)
         totals.longest_gap_s = max(totals.longest_gap_s, at_s - self._before_s)
         totals.journal = _JOURNALS.get(look.state, totals.journal)
-        self._compare_with_last(at_s, look)
+        self._record_changes(at_s, look)
         held = {(self._position_of(lock.pid), lock.name) for lock in look.locks if lock.name != READ}
         for owner in self._held - held:
             self._runs[owner].free(sample)
@@ -217,12 +220,11 @@ class WatchTally:
             self._chain.is_held = False
         self._reading.update({self._position_of(lock.pid) for lock in look.locks if lock.name == READ})
         if look.wal:
-            self._add_index(sample, look.wal)
+            self._add_wal_index(sample, look.wal)
         self._add_step(at_s, look, writers)
         self.last = look
 
-    def _compare_with_last(self, at_s: float, look: LockSample) -> None:
-        """Record changes since the last sample: database file, kind of journal, number of commits."""
+    def _record_changes(self, at_s: float, look: LockSample) -> None:
         last = self.last
         if last is None:
             return
@@ -243,8 +245,7 @@ class WatchTally:
         if len(self._events) < MOST_EVENTS:
             self._events.append(event)
 
-    def _add_index(self, sample: TimedSample, index: WalIndex) -> None:
-        """Add a sample of the wal-index: frames, and readers with an old snapshot."""
+    def _add_wal_index(self, sample: TimedSample, index: WalIndex) -> None:
         look, totals = sample.look, self._totals
         totals.page_bytes, totals.checkpointed = index.page_size, index.checkpointed
         totals.frames, totals.frames_now = max(totals.frames, index.frames), index.frames
@@ -271,7 +272,7 @@ class WatchTally:
         self._pinned = now
 
     def _add_waits(self, look: LockSample, index: WalIndex) -> None:
-        """Add the readers for which a checkpoint waits, if the checkpoint's process holds the write lock."""
+        """If a checkpoint holds the write lock, count each reader for which it waits."""
         pids = {lock.name: lock.pid for lock in look.locks if lock.name != READ}
         holder = pids.get(WRITE)
         if holder is None or pids.get(CHECKPOINT) != holder:
@@ -306,14 +307,14 @@ class WatchTally:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether an old snapshot is at least PINNED_S old.
+        """Whether a reader has kept a snapshot for PINNED_S or longer.
 
-        If so, the report names its readers. Samples see only one holder of a lock, so call `add_readers`.
+        If so, the caller lists all its readers for `add_readers`. A sample sees only one holder of a lock.
         """
         return any(self._at_s - pinned.since_s >= PINNED_S for pinned in self._pinned.values())
 
     def add_readers(self, locks: Iterable[Lock]) -> None:
-        """Add all present holders of read locks; a sample contains only one holder of each lock."""
+        """Add processes that share the read lock of an old snapshot: `locks` are all read locks now."""
         slots = {slot: pinned for (_, slot, _), pinned in self._pinned.items()}
         for lock in locks:
             if lock.slot in slots:
@@ -340,7 +341,7 @@ class WatchTally:
                 self._other_wals[position] = first, opener
 
     def watch(self, blank: Watch, processes: list[Process]) -> Watch:
-        """Return `blank`, which has the options of the watch, with the result so far.
+        """Return the result so far. `blank` is a result with only the options of the watch.
 
         `processes` has the process with position N at index N.
         """
@@ -350,9 +351,9 @@ class WatchTally:
                 locks.setdefault(position, {})[name] = Holds(*runs.figures)
         for position, count in self._reading.items():
             locks.setdefault(position, {})[READ] = Holds(count)
-        # Sort the processes by samples with the write lock, and convert all indices accordingly.
+        # Sort the processes by samples with the write lock, and convert all indices to the new order.
         described = [
-            replace(item, locks=locks.get(position, {}), **self._other_wal(position))
+            replace(item, locks=locks.get(position, {}), **self._other_wal_fields(position))
             for position, item in enumerate(processes)
         ]
         order = sorted(range(len(described)), key=lambda position: _weight(described[position]))
@@ -388,8 +389,7 @@ class WatchTally:
             course=self._course(positions),
         )
 
-    def _other_wal(self, position: int) -> dict[str, Any]:
-        """Return the fields of a Process that uses a different WAL; empty for the watched WAL."""
+    def _other_wal_fields(self, position: int) -> dict[str, Any]:
         if position not in self._other_wals:
             return {}
         first, last = self._other_wals[position]
