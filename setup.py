@@ -1,4 +1,4 @@
-"""What setup.cfg can't say: the description, and the native loop, left out where there is no compiler."""
+"""The parts of the setup that need code: the description, and the native loop, which is optional."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 HOME = Path("sqlstress/targets/native")
-# Hidden: SQLite loads it as an extension, and then all that the process loads afterwards sees what it has.
+# SQLite loads the module as an extension, which would otherwise export its symbols to the whole process.
 FLAGS = [] if sys.platform == "win32" else ["-Wall", "-Wextra", "-fvisibility=hidden"]
-# A free-threaded Python has no stable ABI up to 3.14: there the loop is left out.
+# A free-threaded Python has no stable ABI up to 3.14, so the loop is left out.
 STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
-# On a package index the README has no repository around it: links into that become their words.
+# On a package index, links into the repository would be dead, so they are replaced by their texts.
 DESCRIPTION = re.sub(
     r"!?\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", Path("README.md").read_text(encoding="utf-8")
 )
