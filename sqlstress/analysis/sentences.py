@@ -601,6 +601,12 @@ _SUSPICIONS = {
         "query{use}. The program keeps it in a variable, and overwrites what other processes have written. "
         "Use SET n = n + 1 ... RETURNING n."
     ),
+    "value-from-earlier-call": (
+        "{cause} of a lost update: {name} writes {table} from values that an earlier call has read, and that "
+        "an object or a variable has kept. {steps} Another process can write in between. Read the row in the "
+        "transaction that writes it: with SQLAlchemy, leave out expire_on_commit=False; with Django or "
+        "Peewee, get the object again. Or let SQLite compute it: SET n = n + 1."
+    ),
     "lock-without-write": (
         "{name} takes the write lock, but only reads. {steps} All writers wait for it. Begin transactions "
         "that only read with BEGIN, which takes no write lock."
