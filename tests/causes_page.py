@@ -26,6 +26,7 @@ _CONDITIONS = {
     ("journal", "wal"): "WAL",
     ("open_cursor", True): "a SELECT of the connection is open",
     ("open_cursor", False): "no SELECT is open",
+    ("open_blob", True): "a blob handle is open",
     ("shared_cache", True): "`cache=shared`",
     ("exclusive", True): "`locking_mode=EXCLUSIVE`",
     ("repeated", True): "the same statement has failed before",

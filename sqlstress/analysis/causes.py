@@ -39,6 +39,8 @@ class Facts:
     """Kind of the journal: WAL or rollback journal."""
     open_cursor: bool | None = None
     """Whether another statement of the connection was open."""
+    open_blob: bool | None = None
+    """Whether a blob handle of the connection was open."""
     shared_cache: bool | None = None
     """Whether connections of the process share a cache."""
     exclusive: bool | None = None
@@ -92,6 +94,13 @@ RULES: tuple[Rule, ...] = (
         Facts(waited="the timeout", statement="checkpoint"),
         "A reader kept its snapshot, or a writer its lock, for the whole busy timeout.",
         "End long readers; let one connection make the checkpoints, with a short timeout.",
+    ),
+    Rule(
+        "open-blob",
+        (5, 517),
+        Facts(waited="at once", open_blob=True),
+        "A blob handle of the same connection was still open and kept its snapshot or the write lock.",
+        "Close it first, best by `with`.",
     ),
     Rule(
         "commit-behind-reader",

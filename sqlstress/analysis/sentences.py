@@ -601,6 +601,12 @@ _SUSPICIONS = {
         "query{use}. The program keeps it in a variable, and overwrites what other processes have written. "
         "Use SET n = n + 1 ... RETURNING n."
     ),
+    "value-from-earlier-call": (
+        "{cause} of a lost update: {name} writes {table} from values that an earlier call has read, and that "
+        "an object or a variable has kept. {steps} Another process can write in between. Read the row in the "
+        "transaction that writes it: with SQLAlchemy, leave out expire_on_commit=False; with Django or "
+        "Peewee, get the object again. Or let SQLite compute it: SET n = n + 1."
+    ),
     "lock-without-write": (
         "{name} takes the write lock, but only reads. {steps} All writers wait for it. Begin transactions "
         "that only read with BEGIN, which takes no write lock."
@@ -1202,15 +1208,27 @@ def _deleted_files(
 
 @causal
 def open_statement(
-    *, statement: str, seconds: float, at: str | None = None, wal_bytes: int | None = None
+    *,
+    statement: str,
+    seconds: float,
+    at: str | None = None,
+    wal_bytes: int | None = None,
+    blob: str | None = None,
 ) -> str:
     grew = f", and the WAL grew to {size(wal_bytes)}" if wal_bytes else ""
     where = f" ({at})" if at else ""
+    reason, cure = "its cursor was not read to the end", "Fetch all rows or close the cursor"
+    if blob:
+        reason, cure = "its blob handle was not closed", "Close it after use, best by `with`"
+    opened = f"{statement}{where} stayed open for {format_duration(seconds)} or longer: {reason}. "
+    if blob == "write":
+        return (
+            f"{opened}Until it is closed, nothing is committed, also without BEGIN, and it holds the write "
+            f"lock, so that other connections cannot write. {cure}."
+        )
     return (
-        f"{statement}{where} stayed open for {format_duration(seconds)} or longer: its cursor was not read "
-        f"to the end. It kept a snapshot, so rows are old and checkpoints cannot reset the WAL{grew}. Writes "
-        "of this connection fail at once if another connection has committed. Fetch all rows or close the "
-        "cursor."
+        f"{opened}It kept a snapshot, so rows are old and checkpoints cannot reset the WAL{grew}. Writes of "
+        f"this connection fail at once if another connection has committed. {cure}."
     )
 
 
@@ -1277,6 +1295,16 @@ def in_memory(*, name: str, at: str | None = None, cache: bool = False) -> str:
     return (
         f"The database {name}{where} is in memory: each process has its own, and no check reads it.{shared} "
         "If the processes need common data, use a file."
+    )
+
+
+@causal
+def backup_in_steps(*, count: int, restarts: int, seconds: float, at: str | None = None) -> str:
+    return (
+        f"The backup in steps{f' at {at}' if at else ''} began again up to {plural(restarts, 'time')} and "
+        f"took {format_duration(seconds)} ({plural(count, 'backup')}): after each write of another "
+        "connection the next step copies from the first page again, perhaps without end. Leave out pages, "
+        "or use VACUUM INTO: a single step ends, and in WAL mode it blocks no other connection."
     )
 
 

@@ -5,6 +5,6 @@ trace, and the user's source code, for pairs of statements between which another
 
 - tracing, listening, traced_statements: the trace of a call
 - touched, guards, dependence: facts from SQL text and from the user's source code
-- suspicions, weak_checks, program_races: the rules
+- suspicions, weak_checks, program_races, old_values: the rules
 - protected_writes: writes that are safe
 """

@@ -76,6 +76,8 @@ UNREAD_VERSION, UNREAD_ROWS, EXPIRED = "unread-version", "unread-rows", "expired
 
 FROM_MEMORY, NEEDLESS_LOCK = "value-from-memory", "lock-without-write"
 """Kinds of suspicions that need several calls of a transaction; `program_races` describes them."""
+OLD_VALUE = "value-from-earlier-call"
+"""Kind of suspicions about values that an earlier call has read; `old_values` describes it."""
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
@@ -92,7 +94,7 @@ CLAIM, USE = "double-claim", "double-use"
 """
 
 LOST_DATA = (
-    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, UNREAD_ROWS),
+    *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
     *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
 """Kinds of possible races that can lose data."""

@@ -7,6 +7,7 @@ sends its records to the parent process as observations, which become the report
 - recorded_classes, history: subclasses of connections and cursors; the last statements of each connection
 - failures, failure_facts: counts of similar failed statements, and facts that `analysis.causes` needs
 - after_calls, call_costs, overlaps: records about whole calls of the user's functions
+- backups: restarts of backups in several steps
 - lost_locks: causes for the loss of SQLite's locks
 """
 
@@ -24,6 +25,8 @@ NEVER = "never"
 """Fact of NOT_COMMITTED: "yes" if the transaction was still open at the end of the process's work."""
 OPEN_STATEMENT = "open statement"
 """Report topic: queries that stayed open because of unfetched rows."""
+BACKUP = "backup in steps"
+"""Report topic: lines whose backups in several steps began again, because another connection wrote."""
 SLOW_READ = "slow read"
 """Report topic: queries, or writes with RETURNING, with a long time until the call's next statement."""
 OVERLAP = "overlapping transactions"

@@ -164,7 +164,7 @@ class OpenTransactions:
 
 
 class OpenQueries:
-    """Queries outside of a transaction with unfetched rows, so that they keep an old snapshot."""
+    """Queries outside of a transaction with unfetched rows, and open blob handles, which keep a snapshot."""
 
     def __init__(self) -> None:
         self._open_statements: dict[tuple[str, str], float] = {}
@@ -188,7 +188,7 @@ class OpenQueries:
             open_s = now_s - history.statement_open_s
             if open_s >= LONG_OPEN_S:
                 if not history.open_queries:  # The search takes milliseconds, so it runs once per statement.
-                    history.open_queries = tuple(reading_steps(connection))
+                    history.open_queries = tuple(history.open_blobs() or reading_steps(connection))
                 for sql, _, line, *_ in history.open_queries:
                     kind = short_sql(sql), line_text(line)
                     self._open_statements[kind] = max(open_s, self._open_statements.get(kind, 0.0))

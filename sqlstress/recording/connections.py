@@ -36,11 +36,13 @@ def is_in_transaction(connection: Any) -> bool:
         return False
 
 
-def on_apsw_connection(hook: Callable[[Any], None]) -> None:
-    """Call `hook` for each connection that apsw opens from now on, if apsw is installed."""
+def on_apsw_connection(hook: Callable[[Any], None]) -> bool:
+    """Call `hook` for each connection that apsw opens from now on. Return whether apsw is installed."""
     if find_spec("apsw"):
         with suppress(ImportError):
             import_module("apsw").connection_hooks.append(hook)
+            return True
+    return False
 
 
 def rows(

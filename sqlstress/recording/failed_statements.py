@@ -33,6 +33,7 @@ from sqlstress.recording.after_calls import (
     RefusedWrites,
     SlowReads,
 )
+from sqlstress.recording.backups import Backups
 from sqlstress.recording.call_costs import CallCosts, Hold, LongHolds
 from sqlstress.recording.connections import (
     attached_files,
@@ -67,7 +68,12 @@ from sqlstress.recording.failures import (
 )
 from sqlstress.recording.history import History, Transaction
 from sqlstress.recording.overlaps import ActiveCalls, Overlaps
-from sqlstress.recording.recorded_classes import apsw_cursor, runs_statement, sqlite3_connection
+from sqlstress.recording.recorded_classes import (
+    apsw_connection,
+    apsw_cursor,
+    runs_statement,
+    sqlite3_connection,
+)
 from sqlstress.sqlite_codes import BUSY, CONSTRAINT
 from sqlstress.target import OTHER_SQLITE
 
@@ -123,6 +129,7 @@ class FailedStatements:
         self.failures = FailureCounter()
         self.holds = LongHolds()
         self.overlaps = Overlaps(lines)
+        self._backups = Backups()
         self._no_effect = Counter[tuple[str, str, Transaction]]()
         """Number of PRAGMAs without effect, by statement, line and transaction."""
         self._open_transactions = OpenTransactions()
@@ -160,7 +167,9 @@ class FailedStatements:
             return connection
 
         sqlite3.connect = sqlite3.dbapi2.connect = watched_connect
-        on_apsw_connection(self._watch_apsw)
+        if on_apsw_connection(self._watch_apsw):
+            apsw: Any = import_module("apsw")
+            apsw.Connection = apsw_connection(apsw.Connection)
 
     def _note_memory(self, name: str) -> None:
         if not is_in_memory(name):
@@ -185,6 +194,8 @@ class FailedStatements:
 
     def _watch_apsw(self, connection: Any) -> None:
         history = self.watch(connection)
+        if hasattr(type(connection), "_sqlstress"):
+            connection._sqlstress = history
         self._libraries.add("apsw")
         history.name = connection.filename
         history.opened_at = self.lines.line(sys._getframe(1))
@@ -281,7 +292,7 @@ class FailedStatements:
                 state = _state_without_temporary(connection, earlier, refused)
             steps = transaction_steps(earlier) if was_open else []
             writes = [step[0] for step in steps if id(step) not in refused]
-            holder = self._holder(connection, history.name)
+            holder, blobs = self._holder(connection, history.name), history.open_blobs()
             return FailureFacts(
                 timeout_ms=pragma(connection, "busy_timeout"),
                 journal=pragma(connection, "journal_mode"),
@@ -299,6 +310,7 @@ class FailedStatements:
                 lock_order=_lock_order(connection, [*writes, sql]),
                 opened_by=history.opened_by if was_open else "",
                 earlier_query=self._earlier_query(sql, earlier) if code in KEY_EXISTS else "",
+                open_blob=self._with_line(blobs[-1][0], blobs[-1][2]) if blobs else "",
                 library=_library(sys._getframe(2)),
             )
 
@@ -371,7 +383,12 @@ class FailedStatements:
         """
         for history in self._histories:
             connection = history.connection()
-            if connection is failed or history.name != name or not is_in_transaction(connection):
+            if connection is failed or history.name != name:
+                continue
+            for sql, _, at, *_ in history.open_blobs():
+                if is_write(sql):
+                    return Transaction("written", sql, self.line_text(at))
+            if not is_in_transaction(connection):
                 continue
             transaction = history.transaction()
             if transaction.wrote and not runs_statement(history):
@@ -385,7 +402,7 @@ class FailedStatements:
             if connection is failed or history.name != name or not is_open(connection):
                 continue
             if not runs_statement(history) and has_open_statement(connection, history.is_shared) == "yes":
-                for sql, _, line, *_ in reading_steps(connection):
+                for sql, _, line, *_ in (*history.open_blobs(), *reading_steps(connection)):
                     return self._with_line(sql, line)
         return ""
 
@@ -433,6 +450,10 @@ class FailedStatements:
             return
         count_kind(self._splits, (self.line_text(at), way, transaction))
         self.looks_up = True
+
+    def add_backup(self, at: Caller, restarts: int, seconds: float) -> None:
+        """Record a backup in several steps that began again `restarts` times, and took `seconds`."""
+        self._backups.add(self.line_text(at), restarts, seconds)
 
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in a transaction that had changed rows."""
@@ -497,6 +518,7 @@ class FailedStatements:
             *self._no_effect_records(),
             *self.overlaps.records(),
             *self.holds.records(),
+            *self._backups.records(),
             *self._other_sqlite(),
             *self._unclosed_records(),
             *self._open_queries.records(),

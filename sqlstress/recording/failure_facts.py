@@ -42,6 +42,7 @@ def facts_of(traits: Mapping[str, str], waited_ms: float, timeout_ms: int | None
         transaction=traits["transaction"] or None,  # type: ignore[arg-type]
         journal=None if not journal else "wal" if journal == "wal" else "rollback",
         open_cursor=yes_or_no.get(traits["open_cursor"]),
+        open_blob=bool(traits.get("open_blob")),
         shared_cache=yes_or_no.get(traits["shared_cache"]),
         exclusive=traits.get("locking_mode") == "exclusive",
         repeated=traits.get("repeated") == "yes",

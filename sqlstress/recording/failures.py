@@ -31,6 +31,10 @@ MAX_SQL = 100
 """Maximum length of the kept text of a statement, in characters."""
 IMPLICIT_BEGIN = "implicit BEGIN"
 """Text for the beginning of a transaction that began without BEGIN or SAVEPOINT."""
+READ_ONLY = " (read-only)"
+"""End of the text for the opening of a blob handle that cannot write."""
+_BLOBS = ("BLOB", "BLOBOPEN")
+"""First words, in capitals, of the texts for the opening of a blob handle, such as "blob_open t.data"."""
 _READS = ("SELECT", "VALUES", "WITH", "EXPLAIN")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER", "REINDEX", "VACUUM")
 
@@ -92,7 +96,7 @@ class FailureFacts(NamedTuple):
     began: str
     """First words of the statement that began the transaction, such as "BEGIN IMMEDIATE"."""
     open_cursor: str
-    """Whether the connection had a query with unfetched rows: "yes" or "no"."""
+    """Whether the connection had a query with unfetched rows, or a blob handle: "yes" or "no"."""
     shared_cache: str
     """Whether the connection uses a shared cache: "yes" or "no"."""
     holder: str
@@ -119,6 +123,8 @@ class FailureFacts(NamedTuple):
 
     Only searched for if the write failed because its key already existed.
     """
+    open_blob: str = ""
+    """Opening of a blob handle of the connection that was still open, with its line; or empty."""
     library: str = ""
     """Library that ran the statement for the user's code: "django", "peewee", "sqlalchemy", or ""."""
 
@@ -278,7 +284,14 @@ def statement_kind(sql: str) -> str:
         return "begin"
     if word in _WRITES:
         return "write"
+    if word in _BLOBS:
+        return "read" if sql.endswith(READ_ONLY) else "write"
     return "read" if word in _READS else ""
+
+
+def is_blob(sql: str) -> bool:
+    """Return whether the text of a statement means the opening of a blob handle."""
+    return words_of(sql)[0] in _BLOBS
 
 
 def is_write(sql: str) -> bool:

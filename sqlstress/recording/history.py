@@ -116,6 +116,9 @@ class FactCollector(Protocol):
     def add_closed(self, transaction: Transaction) -> None:
         """Record that a connection was closed in `transaction`, which had changed rows."""
 
+    def add_backup(self, at: Caller, restarts: int, seconds: float) -> None:
+        """Record a backup in several steps that began again `restarts` times, and took `seconds`."""
+
     def watch(self, connection: Any) -> History:
         """Return the history of a new connection."""
 
@@ -172,6 +175,8 @@ class History:
         """For each open block `with connection`, outermost first: whether a transaction was open before."""
         self._inner_end: tuple[Transaction, str, Caller] | None = None
         """Arguments of `add_split` for an inner block that has committed; None if there was no such block."""
+        self._blobs: deque[tuple[ref[Any], TimedStep]] = deque(maxlen=MAX_HISTORY)
+        """Last blob handles, each with its opening as a statement."""
         self._last_error = 0
         """`id()` of the last exception; 0 before the first. A reference would keep its frames alive."""
 
@@ -350,6 +355,17 @@ class History:
     def _last_was_long(self) -> bool:
         return bool(self.steps) and self.steps[-1][4] - self._began_s >= MIN_HOLD_S
 
+    def note_blob(self, blob: Any, step: TimedStep, frame: FrameType) -> None:
+        """Record a new blob handle, with its opening as a statement. `frame` is the caller's frame."""
+        statement, was_open, _, begun, ended = step
+        self._blobs.append((ref(blob), (statement, was_open, self.recorder.user_line(frame), begun, ended)))
+        if statement not in self.ordinary:
+            self.end(step, None)
+
+    def open_blobs(self) -> list[TimedStep]:
+        """Return the openings of this thread's blob handles that are still open."""
+        return [step for blob, step in self._blobs if _is_open_blob(blob())]
+
     def count_row_commits(self) -> None:
         """Count a commit for each row that the last statement changed.
 
@@ -451,3 +467,10 @@ class History:
         *earlier, (sql, *_) = transaction_steps(self.steps)
         failed = {id(step) for code, step in self._failed if code & 0xFF == BUSY}
         return any(step[0] == sql and id(step) in failed for step in earlier)
+
+
+def _is_open_blob(blob: Any) -> bool:
+    try:
+        return blob is not None and blob.tell() >= 0
+    except Exception:  # The blob handle or its connection was closed.
+        return False

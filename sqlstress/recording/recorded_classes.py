@@ -1,5 +1,7 @@
 """Subclasses of sqlite3's and apsw's connections and cursors, which record statements in a `History`.
 
+The opening of a blob handle is recorded like a statement, as a text that begins with the method's name.
+
 Their methods run for each statement, so they only read the clock and add the statement to the history of its
 connection. All other facts are read after a failure. The caller, which is the position in Python code that
 calls the library, is only looked up outside of a transaction.
@@ -16,6 +18,8 @@ from time import perf_counter
 from typing import Any
 
 from sqlstress.recording import SCRIPT
+from sqlstress.recording.backups import BackupSteps
+from sqlstress.recording.failures import READ_ONLY
 from sqlstress.recording.history import FactCollector, History
 from sqlstress.recording.subclasses import STATEMENTS, named_like
 
@@ -44,6 +48,8 @@ def sqlite3_connection(base: Any, recorder: FactCollector) -> Any:
         commit = _recorded_end("COMMIT", base.commit)
         rollback = _recorded_end("ROLLBACK", base.rollback)
         __exit__ = _recorded_end("", base.__exit__)
+        blobopen = _recorded_blob(base.blobopen)
+        backup = _recorded_backup(base.backup)
 
         def close(self) -> None:
             self._sqlstress.note_close(self)
@@ -69,6 +75,72 @@ def _sqlite3_cursor(base: Any) -> Any:
 def apsw_cursor(base: Any, history: History) -> Any:
     """Return a subclass of an apsw cursor's class that records statements and failures in `history`."""
     return _recorded_cursor(base, ("execute", "executemany"), history)
+
+
+def apsw_connection(base: Any) -> Any:
+    """Return a subclass of an apsw connection's class that records blob handles.
+
+    Its instances have the attribute `_sqlstress`, which must be set to their history.
+    """
+
+    class Recorded(base):  # type: ignore[misc]
+        __slots__ = ("_sqlstress",)
+
+    for name in ("blob_open", "blobopen"):  # Each version of apsw has one of these names, or both.
+        if hasattr(base, name):
+            setattr(Recorded, name, _recorded_blob(getattr(base, name), names_database=True))
+    return named_like(Recorded, base)
+
+
+def _recorded_blob(call: Callable[..., Any], *, names_database: bool = False) -> Callable[..., Any]:
+    """Return a method that opens a blob handle by `call`, and records the handle or the failure.
+
+    `names_database` is whether the method has the parameters of apsw: first the database's name, last
+    whether the handle is writable.
+    """
+
+    def blob_open(connection: Any, *args: Any, **options: Any) -> Any:
+        history, begun, caller = getattr(connection, "_sqlstress", None), perf_counter(), None
+        if history is None:  # The user's code has removed apsw's hooks.
+            return call(connection, *args, **options)
+        place = [*args, *options.values()][names_database:][:2]
+        writable = (
+            options.get("writeable", args[-1] if args else True)
+            if names_database
+            else not options.get("readonly", False)
+        )
+        statement = f"{call.__name__} {'.'.join(map(str, place))}{'' if writable else READ_ONLY}"
+        if not connection.in_transaction or get_ident() != history.thread or history.is_shared:
+            caller = history.begin(connection, begun)
+        try:
+            blob = call(connection, *args, **options)
+        except Exception as error:
+            history.fail(error, statement, caller, begun)
+            raise
+        step = (statement, caller is None, caller, begun, perf_counter())
+        history.add(step)
+        history.note_blob(blob, step, sys._getframe(1))
+        return blob
+
+    return blob_open
+
+
+def _recorded_backup(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that copies a database by `call`, and records restarts of copies in several steps."""
+
+    def backup(connection: Any, target: Any, **options: Any) -> None:
+        if options.get("pages", -1) < 1:
+            call(connection, target, **options)
+            return
+        history, begun, steps = connection._sqlstress, perf_counter(), BackupSteps(options.get("progress"))
+        try:
+            call(connection, target, **{**options, "progress": steps.note})
+        finally:
+            if steps.restarts:
+                at = history.recorder.user_line(sys._getframe(1))
+                history.recorder.add_backup(at, steps.restarts, perf_counter() - begun)
+
+    return backup
 
 
 def _recorded_cursor(base: Any, names: tuple[str, ...], history: History | None = None) -> Any:

@@ -43,6 +43,7 @@ CHOICES: Mapping[tuple[str, str], Sequence[str]] = {
     ),
     ("locked", "cause"): ("soon", "long", "alone", "snapshot", "table", "recovery"),
     ("long-write", "activity"): ("waits", "computes"),
+    ("open-statement", "blob"): ("read", "write"),
     ("watch-event", "kind"): ("deleted", "replaced", "journal"),
 }  # fmt: skip
 """Values of arguments that select the wording, by (code of the sentence, name of the argument)."""

@@ -19,6 +19,7 @@ from sqlstress.analysis.wal_growth import growth_in_trial
 from sqlstress.races.suspicions import LOST_DATA
 from sqlstress.recording import (
     AFTER_COMMIT,
+    BACKUP,
     CLOSED,
     COPIED,
     DELETED,
@@ -38,6 +39,7 @@ from sqlstress.recording import (
     SPLIT,
     UNCLOSED,
 )
+from sqlstress.recording.failures import is_blob, statement_kind
 from sqlstress.report.results import Sighting
 from sqlstress.show.blocks import shortened
 from sqlstress.sqlite_codes import (
@@ -61,6 +63,9 @@ MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: share of the process's run time
 SQLite, or in a slow write, while it held the lock. MIN_OUTSIDE: share of the holds' time outside of SQLite;
 does not apply to slow writes.
 """
+
+MIN_RESTARTS = 3
+"""Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
 
 
 def lock_losses(group: Group) -> Iterator[Finding]:
@@ -145,6 +150,7 @@ def wal_findings(group: Group, *, is_automatic: bool = True) -> Iterator[Finding
             seconds=seconds,
             at=at or None,
             wal_bytes=large,
+            blob=statement_kind(sql) if is_blob(sql) else None,
         )
     if not statements:
         yield from growth
@@ -188,6 +194,23 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             began_at=known["began_at"],
             work=work,
         )
+
+
+def backup_findings(group: Group) -> Iterator[Finding]:
+    """Yield a finding for each line of code whose backup in several steps began again and again."""
+    kinds: dict[str, list[Sighting]] = {}
+    for sighting in sightings(group, BACKUP):
+        kinds.setdefault(sighting.what, []).append(sighting)
+    for at, found in [*kinds.items()][:MAX_CAUSES]:
+        longest = max(found, key=lambda sighting: int(sighting.traits["restarts"]))
+        if int(longest.traits["restarts"]) >= MIN_RESTARTS:
+            yield Finding(
+                sentences.backup_in_steps,
+                at=at or None,
+                count=sum(sighting.count for sighting in found),
+                restarts=int(longest.traits["restarts"]),
+                seconds=float(longest.traits["seconds"]),
+            )
 
 
 def unclosed_findings(group: Group) -> Iterator[Finding]:

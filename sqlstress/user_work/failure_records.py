@@ -71,6 +71,8 @@ class Failure(NamedTuple):
     """
     library: str = ""
     """Library that ran the statement, such as "django"; empty if the user's code ran it directly."""
+    open_blob: str = ""
+    """Opening of a blob handle of the connection that was still open, with its line; or empty."""
     opposite: str = ""
     """Line of another failure that locked two of the files in `lock_order` the other way round.
 
@@ -139,6 +141,7 @@ def failure_of(sighting: Sighting) -> Failure:
         tuple(order.split(", ")) if order else (),
         traits.get("earlier_query", ""),
         traits.get("library", ""),
+        traits.get("open_blob", ""),
     )
 
 

@@ -19,10 +19,12 @@ from sqlstress.races.suspicions import DEFERRED
 from sqlstress.recording import (
     CLOSED,
     MOVED,
+    OPEN_STATEMENT,
     REPEATED,
     SLOW_READ,
     UNCLOSED,
 )
+from sqlstress.recording.failures import is_blob, is_write
 from sqlstress.show.blocks import NAME, Block, Column, Legend, Note, ms_cell, shortened, table_of
 from sqlstress.sqlite_codes import (
     BUSY,
@@ -51,7 +53,7 @@ _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGN
 """Pattern of queries for the largest number or the count, from which programs make a new key."""
 NS_PER_MS = NS_PER_S // 1000
 LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
-COMMIT_BEHIND_READER, DUPLICATE_KEY = "commit-behind-reader", "duplicate-key"
+COMMIT_BEHIND_READER, DUPLICATE_KEY, OPEN_BLOB = "commit-behind-reader", "duplicate-key", "open-blob"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
 """Causes why SQLite refuses the write lock to a transaction that has already read."""
 
@@ -202,6 +204,9 @@ def _holder_sentence(group: Group, causes: Container[str | int]) -> str:
         return (
             f"The long transaction is that of {hold.facts['at'] or hold.facts['statement']}: make it shorter."
         )
+    for query in sightings(group, OPEN_STATEMENT):
+        if is_blob(query.what) and is_write(query.what):
+            return f"The holder is the blob handle of {query.traits['at'] or query.what}: close it."
     if COMMIT_BEHIND_READER in causes:
         return "Probably the holder itself waited in COMMIT for a reader: cure that first."
     if statement := _slow_rows_text(group, "write", 0):
@@ -271,6 +276,8 @@ def _details(failure: Failure, cause: str) -> str:
     """Return a sentence that names the transaction or query behind `cause`; empty if it is unknown."""
     if cause == WAITS_FOR_ITSELF and failure.held_since:
         return f" Its transaction began with {failure.held_since}."
+    if cause == OPEN_BLOB and failure.open_blob:
+        return f" The handle is that of {failure.open_blob}."
     if cause == LOCK_ORDER and failure.opposite:
         order = " before ".join(failure.lock_order)
         return f" Here it locked {order}, and the transaction of {failure.opposite} the reverse."

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from sqlstress.engine.pool import to_namespace
 from sqlstress.errors import Interrupted, SqlstressError, UsageError, plainly
 from sqlstress.races.guards import ignored_lock
+from sqlstress.races.old_values import old_values, old_writes, raise_values
 from sqlstress.races.program_races import TracedProgram, repeated_calls
 from sqlstress.races.protected_writes import OwnRows, rows_added_by
 from sqlstress.races.suspicions import (
@@ -118,6 +119,7 @@ def rehearse(
         started = time.monotonic()
         after.run(pulse, started + (AFTER_S if before else ALL_S))
         result, examined = sightings(after.calls, after.own_rows), set[str]()
+        result += _old_values(after, Path(folder), pulse, started + ALL_S, _tables_of(result))
         if (
             before
             and after.calls
@@ -133,6 +135,33 @@ def rehearse(
         if after.is_shared and not result:
             return (Sighting(NOT_REHEARSED, _SHARED, 1),)
         return (*result, *after.unexamined(examined))
+
+
+def _tables_of(observations: tuple[Sighting, ...]) -> set[str]:
+    """Return the tables of the observed races that can lose data."""
+    return {sighting.traits["table"] for sighting in _lost_data(observations)}
+
+
+def _old_values(
+    first: Rehearsal, folder: Path, pulse: Pulse, until: float, known: Collection[str]
+) -> tuple[Sighting, ...]:
+    """Repeat the calls of a rehearsal with raised values. Return possible races by values of earlier calls.
+
+    Tables in `known` are left out: another race of them has been found.
+    """
+    opening, calls = first.openings.get(CONNECT, [()])[0], first.calls_in_order()
+    writes = [old for old in old_writes(opening, calls, first.own_rows) if old.write.table[1] not in known]
+    # If several threads use a connection, its trace ends early, and queries may be missing.
+    files = first.files() if writes and not first.is_shared else {}
+    raised_folder = _write_folder(files, folder / "raised") if files else None
+    if not raised_folder or not (raised := raise_values(raised_folder, first.first_copy, writes)):
+        return ()
+    again = first.on_copy_of(raised_folder, folder / "again")
+    again.repeat(first.order, pulse, until)
+    return tuple(
+        _sighting(name, suspicion, count, len(first.calls[name]))
+        for name, count, suspicion in old_values(writes, again.calls_in_order(), raised)
+    )
 
 
 def _write_folder(files: Files, folder: Path) -> Path | None:
@@ -171,6 +200,8 @@ class Rehearsal:
         """Whether any connection could not be traced to the end, because several threads used it."""
         self.calls: dict[str, list[tuple[TracedStatement, ...]]] = {}
         """Traced statements of each call, by name of the transaction."""
+        self.order: list[str] = []
+        """Names of the transactions in the order of the calls in the first process."""
         self.own_rows: list[OwnRows] = []
         """Rows that only one process writes, because it added them when it connected; one per process."""
         self.openings: dict[str, list[tuple[TracedStatement, ...]]] = {}
@@ -209,6 +240,37 @@ class Rehearsal:
         finally:
             self._end()
 
+    @property
+    def first_copy(self) -> Path:
+        """Folder of the files that the first process used."""
+        return self._copy / "0"
+
+    def files(self) -> Files:
+        """Return the contents of the trial's files, without copies; empty if they are too large."""
+        files = content(self._where)
+        return {name: text for name, text in files.items() if not name.startswith(FOLDER)}
+
+    def on_copy_of(self, where: Path, copy: Path) -> Rehearsal:
+        """Return a rehearsal of the case on the files in `where`."""
+        return Rehearsal(self._case, where, copy, self._opening, self.durations_s)
+
+    def calls_in_order(self) -> list[tuple[str, tuple[TracedStatement, ...]]]:
+        """Return the calls of the first process in order, each with the name of the transaction."""
+        calls = {name: iter(statements) for name, statements in self.calls.items()}
+        return [(name, next(calls[name])) for name in self.order]
+
+    def repeat(self, order: Sequence[str], pulse: Pulse, until: float) -> None:
+        """Call the transactions in an order, in one process, until one fails or the time `until` is over."""
+        try:
+            self.start(pulse, until - time.monotonic())
+            for name in order:
+                if not self._process or time.monotonic() >= until:
+                    return
+                if not self._call(self._process, name, pulse, until):
+                    return
+        finally:
+            self._end()
+
     def _end(self) -> None:
         if self._process:
             self._process.end()
@@ -222,17 +284,26 @@ class Rehearsal:
             if now >= until:
                 self._problem = _NO_TIME
                 return True
-            limit_s = until - now if self._is_slow(name) else min(until - now, CALL_S)
-            try:
-                answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
-            except Interrupted:
-                raise
-            except Exception as error:  # The call took too long, or ended its process.
-                self._stopped[name] = _error_text(error)
+            if not self._call(process, name, pulse, until):
                 return False
-            statements, self.is_shared = answer
-            self.calls[name].append(statements)
-            self.durations_s[name] = max(self.durations_s.get(name, 0.0), time.monotonic() - now)
+        return True
+
+    def _call(self, process: ChildCaller, name: str, pulse: Pulse, until: float) -> bool:
+        """Call a transaction once. Return False if the call ended the process or took too long."""
+        now = time.monotonic()
+        limit_s = until - now if self._is_slow(name) else min(until - now, CALL_S)
+        try:
+            answer = process.call(_with_limit(pulse, limit_s, "a call"), call_once, name)
+        except Interrupted:
+            raise
+        except Exception as error:  # The call took too long, or ended its process.
+            self._stopped[name] = _error_text(error)
+            return False
+        statements, self.is_shared = answer
+        self.calls[name].append(statements)
+        if len(self.own_rows) == 1:
+            self.order.append(name)
+        self.durations_s[name] = max(self.durations_s.get(name, 0.0), time.monotonic() - now)
         return True
 
     def _next(self, took_s: float) -> str | None:
@@ -358,28 +429,33 @@ def sightings(
     # item that no other call claims, so the locks of a single call do not count.
     # Reports show the first race of each kind. Races with a write in the `else` branch of a script come last.
     return tuple(
-        Sighting(
-            SUSPICION,
-            suspicion.code,
-            counts[key],
-            "",
-            {
-                "transaction": key[0],
-                "calls": str(len(traced[key[0]])),
-                "table": suspicion.table,
-                "first": _line(suspicion.first.sql),
-                "first_at": suspicion.first.at,
-                "then": _line(suspicion.then.sql),
-                "then_at": suspicion.then.at,
-                "effect": suspicion.effect,
-                "kept": ", ".join(suspicion.kept_columns),
-                "ignored_lock": ignored_lock(suspicion.first.stack),
-                **({"late": "yes"} if suspicion.begins_late else {}),
-            },
-        )
+        _sighting(key[0], suspicion, counts[key], len(traced[key[0]]))
         for key, suspicion in sorted(first.items(), key=lambda pair: pair[1].is_in_else)
         if (not suspicion.locks or counts[key] == 1)
         and (key[0] == CONNECT or not _is_of_own_rows(suspicion, own_rows))
+    )
+
+
+def _sighting(transaction: str, suspicion: Suspicion, count: int, calls: int) -> Sighting:
+    """Return the observation of a suspicion, which `count` of all `calls` of a transaction show."""
+    return Sighting(
+        SUSPICION,
+        suspicion.code,
+        count,
+        "",
+        {
+            "transaction": transaction,
+            "calls": str(calls),
+            "table": suspicion.table,
+            "first": _line(suspicion.first.sql),
+            "first_at": suspicion.first.at,
+            "then": _line(suspicion.then.sql),
+            "then_at": suspicion.then.at,
+            "effect": suspicion.effect,
+            "kept": ", ".join(suspicion.kept_columns),
+            "ignored_lock": ignored_lock(suspicion.first.stack),
+            **({"late": "yes"} if suspicion.begins_late else {}),
+        },
     )
 
 

@@ -25,6 +25,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailedStatements]:
     """Watch the connections that a test opens."""
     monkeypatch.setattr(sqlite3, "connect", sqlite3.connect)
     monkeypatch.setattr(sqlite3.dbapi2, "connect", sqlite3.dbapi2.connect)
+    monkeypatch.setattr(apsw, "Connection", apsw.Connection)
     hooks = [*apsw.connection_hooks]
     recorder = FailedStatements(UserFrames(Path(__file__).parent), CallCosts())
     recorder.install()

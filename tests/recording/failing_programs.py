@@ -194,6 +194,16 @@ def open_statement_of_its_connection(file: Path) -> None:
             this.execute("DROP TABLE t")
 
 
+def open_blob(file: Path) -> None:
+    with open_file(file) as this, open_file(file) as other:
+        this.execute("INSERT INTO t VALUES (zeroblob(9))")
+        blob = this.blobopen("t", "x", this.execute("SELECT max(rowid) FROM t").fetchone()[0], readonly=True)
+        other.execute(INSERT)
+        with refused:
+            this.execute(INSERT)
+        blob.close()
+
+
 # The file, its folder and the disk.
 
 
@@ -301,6 +311,7 @@ PROGRAMS: dict[str, Callable[[Path], None]] = {
     "stale-snapshot": stale_snapshot,
     "repeated-statement": repeated_statement,
     "open-cursor": open_cursor,
+    "open-blob": open_blob,
     "no-timeout": no_timeout,
     "waits-for-itself": waits_for_itself,
     "short-timeout": short_timeout,

@@ -53,6 +53,7 @@ from sqlstress.show.case_table import FAILED_SHARE, Row
 from sqlstress.show.plots import Plot
 from sqlstress.statistics.units import digits, format_duration, plural
 from sqlstress.user_work.call_findings import (
+    backup_findings,
     lock_losses,
     memory_findings,
     no_effect_findings,
@@ -513,6 +514,7 @@ class AppShown(UserPresenter):
         no_effect_findings,
         memory_findings,
         own_hold_findings,
+        backup_findings,
         unclosed_findings,
         repeat_findings,
         failure_findings,

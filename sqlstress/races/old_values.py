@@ -1,0 +1,196 @@
+"""Suspicions about values of an earlier call: a call writes what an earlier call has read (OLD_VALUE).
+
+An object of an ORM, or a cache, may outlive the transaction that has read it. If a later call computes a new
+value from it, the call overwrites what other processes have written since.
+
+A trace shows which UPDATEs read nothing, but not where their values come from: they may be absolute, such as
+a temperature. So the calls are repeated in the same order on a copy of the files in which these columns have
+been raised by RAISED. If an UPDATE then writes a number that is larger by RAISED, its value derives from the
+earlier read.
+
+These UPDATEs are left out: those that compare more than a key, those whose call reads the row or the data
+version again, those whose transaction has queried another table, and those of rows that are the process's own
+or that a query has found by their state.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlstress.races.protected_writes import OwnRows, changed_keys, is_safe
+from sqlstress.races.suspicions import OLD_VALUE, Suspicion, unchanged_columns
+from sqlstress.races.touched import KeyValue, Row, conditions
+from sqlstress.races.traced_statements import INSERT, OVERWRITE, UPDATE, Table, TracedStatement, Write
+
+Calls = Sequence[tuple[str, Sequence[TracedStatement]]]
+"""Calls in order: name of the transaction, and traced statements."""
+
+RAISED = 1009
+"""Number by which values are raised. No program adds it by chance."""
+MIN_CALLS = 4
+"""Minimum number of calls of a transaction that write values of an earlier call."""
+
+
+class OldWrite(NamedTuple):
+    """UPDATE of a row that an earlier call has read, and that its own call has not read."""
+
+    name: str
+    """Transaction of the UPDATE."""
+    call: int
+    """Number of the call, from 0."""
+    position: int
+    """Number of the UPDATE in the call, from 0."""
+    query: TracedStatement
+    """Last query of an earlier call that may have read the row."""
+    statement: TracedStatement
+    write: Write
+    columns: frozenset[str]
+    """Columns that the UPDATE sets to constants."""
+
+
+def old_writes(
+    opening: Sequence[TracedStatement], calls: Calls, own_rows: Sequence[OwnRows]
+) -> list[OldWrite]:
+    """Return the UPDATEs whose values may come from an earlier call.
+
+    `opening` has the statements of @connect, which count as an earlier call.
+    """
+    statements = [opening, *(call for _, call in calls)]
+    unchanged = unchanged_columns(statements)
+    all_writes = [write for call in statements for _, write in _writes(call)]
+    compared = {write.table for write in all_writes if write.sets & write.wheres}
+    changed: dict[Table, frozenset[str]] = {}
+    for write in all_writes:
+        changed[write.table] = changed.get(write.table, frozenset()) | write.sets
+    queries: list[TracedStatement] = []
+    made: set[tuple[Table, KeyValue]] = set()
+    found = []
+    for number, (name, call) in enumerate([("", opening), *calls], start=-1):
+        for index, write in _writes(call):
+            constant = write.sets - write.computed - write.wheres.union(*write.keys)
+            columns = frozenset(column for column in constant if (write.table, column) not in unchanged)
+            reads = [query for query in queries if columns & _columns_read(query, write)]
+            if (
+                reads
+                and not any(_condition_columns(query, write) & changed[write.table] for query in reads)
+                and not made & changed_keys(write)
+                and not reads[-1].locks & call[index].locks
+                and write.table not in compared
+                and _reads_nothing(call[:index], call[index], write)
+                and not any(rows.has(write) for rows in own_rows)
+            ):
+                found.append(OldWrite(name, number, index, reads[-1], call[index], write, columns))
+        queries += [statement for statement in call if statement.reads and not statement.write]
+        made |= {
+            key
+            for _, write in _writes(call)
+            if write.kind in (INSERT, OVERWRITE)
+            for key in changed_keys(write)
+        }
+    return found
+
+
+def _columns_read(query: TracedStatement, write: Write) -> frozenset[str]:
+    """Return the columns that a query may have read of the rows of a write."""
+    if query.rows is not None and not _has_common_row(query.rows, write):
+        return frozenset()
+    return query.reads.get(write.table, frozenset())
+
+
+def _condition_columns(query: TracedStatement, write: Write) -> frozenset[str]:
+    """Return the columns of the written table, other than keys, by which a query may search."""
+    return conditions(query.sql) & query.reads[write.table] - frozenset().union(*write.keys)
+
+
+def _has_common_row(rows: frozenset[Row], write: Write) -> bool:
+    keys = {key for _, key in changed_keys(write)}
+    return any(key in keys for row in rows for key in row)
+
+
+def _writes(call: Sequence[TracedStatement]) -> Iterator[tuple[int, Write]]:
+    return ((index, statement.write) for index, statement in enumerate(call) if statement.write)
+
+
+def _reads_nothing(earlier: Sequence[TracedStatement], statement: TracedStatement, write: Write) -> bool:
+    """Return whether an UPDATE finds its row by key, and nothing in its call shows that the row is current.
+
+    `earlier` has the call's statements before the UPDATE.
+    """
+    if (
+        write.kind != UPDATE
+        or not write.rows
+        or is_safe(write)
+        or write.wheres - {"rowid"}.union(*write.keys)
+    ):
+        return False
+    for other in earlier:
+        rows = other.rows if other.write is None else other.write.rows
+        same_row = rows is None or _has_common_row(rows, write)
+        reads = other.reads and (other.write is None or "returning" in other.sql.lower())
+        if "data_version" in other.sql.lower():
+            return False
+        if reads and (same_row if write.table in other.reads else other.shares_snapshot(statement)):
+            return False
+    return True
+
+
+def raise_values(folder: Path, copy: Path, writes: Iterable[OldWrite]) -> set[tuple[str, str]]:
+    """Raise the columns of `writes` in all rows of the databases in `folder`.
+
+    The writes were traced in the folder `copy`. Return the raised columns, as pairs of table and column. A
+    column is left out if a value is no integer, or the schema refuses the new values.
+    """
+    raised = set()
+    for (file, table), column in sorted(
+        {(old.write.table, column) for old in writes for column in old.columns}
+    ):
+        with suppress(sqlite3.Error, ValueError):  # A ValueError means that the file is in another folder.
+            path = folder / Path(file).relative_to(copy.resolve())
+            if path.is_file() and _raise_column(path, table, column):
+                raised.add((table, column))
+    return raised
+
+
+def _raise_column(path: Path, table: str, column: str) -> bool:
+    name, into = (text.replace('"', '""') for text in (column, table))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        others = f'SELECT 1 FROM "{into}" WHERE typeof("{name}") IS NOT \'integer\''
+        if connection.execute(others).fetchone():
+            return False
+        connection.execute(f'UPDATE "{into}" SET "{name}" = "{name}" + {RAISED}')
+    return True
+
+
+def old_values(
+    writes: Iterable[OldWrite], again: Calls, raised: Collection[tuple[str, str]]
+) -> Iterator[tuple[str, int, Suspicion]]:
+    """Yield (transaction, number of calls, suspicion) for values that derive from an earlier call.
+
+    `again` has the repeated calls, and `raised` the result of `raise_values`.
+    """
+    derived: dict[tuple[str, str], list[OldWrite]] = {}
+    for old in writes:
+        call = again[old.call][1] if 0 <= old.call < len(again) else ()
+        new = call[old.position].write if old.position < len(call) else None
+        columns = {column for column in old.columns if (old.write.table[1], column) in raised}
+        if (
+            new
+            and (new.rows, call[old.position].at) == (old.write.rows, old.statement.at)
+            and any(_is_raised(old.write, new, column) for column in columns)
+        ):
+            derived.setdefault((old.name, old.write.table[1]), []).append(old)
+    for (name, table), found in derived.items():
+        count = len({old.call for old in found})
+        if count >= MIN_CALLS:
+            yield name, count, Suspicion(OLD_VALUE, table, found[0].query, found[0].statement)
+
+
+def _is_raised(before: Write, after: Write, column: str) -> bool:
+    """Return whether an UPDATE of a raised column writes a number that is larger by RAISED than before."""
+    if column in before.numbers:
+        return after.numbers.get(column) == before.numbers[column] + RAISED
+    return column in before.kept and column in after.kept
