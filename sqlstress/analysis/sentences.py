@@ -546,6 +546,12 @@ _SUSPICIONS = {
         "{steps} Two processes can both insert it. Make a UNIQUE index and use INSERT ... ON CONFLICT, or "
         "read after BEGIN IMMEDIATE."
     ),
+    "double-insert-beside-key": (
+        "{cause} of a double insert: {name} finds no row in {table}, and inserts it in another transaction. "
+        "{steps} Two processes can both insert it, in spite of the clause for conflicts: no UNIQUE index "
+        "refuses the second row, because NULLs in a key count as different. Create a UNIQUE index without "
+        "NULLs, such as a partial index, or read after BEGIN IMMEDIATE."
+    ),
     "double-insert-in-range": (
         "{cause} of a double insert: {name} finds no row of {table} in a range, and inserts one in another "
         "transaction. {steps} Two processes can both insert a row, and a UNIQUE index cannot refuse it. Read "
@@ -647,6 +653,11 @@ _SUSPICIONS = {
         "gives the id to a later row, which then looks known. Declare the id INTEGER PRIMARY KEY "
         "AUTOINCREMENT, or store a unique value."
     ),
+    "followed-id": (
+        "{cause} of lost rows: {name} reads the rows of {table} above the last id that it has stored. "
+        "{steps} Once the last row is deleted, SQLite gives its id again, to a row that is then passed over. "
+        "Declare the id INTEGER PRIMARY KEY AUTOINCREMENT."
+    ),
     "id-of-another-row": (
         "{cause} of mixed rows: {name} reads lastrowid after an INSERT into {table} that adds no row if the "
         "row exists. {steps} lastrowid is then the id of an earlier row. Read the id with SELECT, or use ON "
@@ -716,6 +727,7 @@ def repeated_transaction(
     at: str | None = None,
     committed: str | None = None,
     after_commit: bool = False,
+    rolled_back: bool = False,
 ) -> str:
     where = f" at {at}" if at else ""
     if after_commit:
@@ -723,6 +735,12 @@ def repeated_transaction(
             f"{plural(count, 'call')} of {call} wrote again after SQLite had refused COMMIT{where}. "
             "The transaction was still open, so the writes were done twice. ROLLBACK before you repeat, or "
             "repeat only COMMIT."
+        )
+    if rolled_back:
+        return (
+            f"{plural(count, 'call')} of {call} ran ROLLBACK after a refused write{where}, went on, and "
+            "committed only the later writes: ROLLBACK undid all earlier writes of the transaction. Use "
+            "INSERT ... ON CONFLICT, or a SAVEPOINT for each row, or repeat the whole transaction."
         )
     if committed:
         return (
@@ -1114,10 +1132,11 @@ def failed_statement(
     said = f": {message}" if message else ""
     errors = " or ".join((error, *more_errors))
     failed = f"{statement}{where}{more} failed {plural(count, 'time')} with {errors}{said}"
-    before = " All these calls repeated their work and committed it." * repeated
     calls = plural(given_up, "call")
     after = f" {calls} caught the error and committed nothing after it: this work is lost." * bool(given_up)
-    return f"{failed}.{before} {explanation or 'The cause is unknown.'}{after}"
+    if repeated:
+        after += " All these calls repeated their work and committed it, so the change only saves time."
+    return f"{failed}. {explanation or 'The cause is unknown.'}{after}"
 
 
 _NO_LOCKS = "Other processes can then delete or overwrite the WAL, and acknowledged commits are lost."
@@ -1150,6 +1169,11 @@ def lost_locks(
             f"{plural(count, 'process')} had {file} open without any of SQLite's locks. Other code of the "
             f"process had opened and closed the file, which drops them (POSIX). {_NO_LOCKS} Let nothing but "
             "SQLite open it."
+        )
+    if kind == "immutable":
+        return (
+            f"{at or 'A connection'} opens {file} with immutable=1, although it is written: SQLite then "
+            "takes no locks and does not read the WAL, so queries return old or damaged rows. Use mode=ro."
         )
     if kind == "no locks":
         seen = f"{plural(count, 'process')} wrote to {file} without any of SQLite's locks"
@@ -1259,8 +1283,9 @@ def long_hold(
 
 
 _WAL_GROWTH = {
-    OVERLAP: "are in the database file, but transactions that overlapped never let the WAL start again. "
-    "Leave gaps of some ms between them, or run wal_checkpoint(RESTART) with a short timeout.",
+    OVERLAP: "are in the database file, but transactions overlapped without a pause, so the WAL never "
+    "started again. If they do so for long in your program, too, leave gaps of some ms, or run "
+    "wal_checkpoint(RESTART) with a short timeout.",
     SNAPSHOT: "could be copied into the database file: a transaction or an open cursor kept its snapshot. "
     "End it sooner; sqlstress watch FILE names the process.",
     UNCOPIED: "are in the database file, because automatic checkpoints are off (wal_autocheckpoint 0). Run "
@@ -1341,6 +1366,14 @@ def split_transaction(*, at: str, count: int, began_at: str | None = None, way: 
             f"{block} committed {transaction} ({plural(count, 'time')}), although an outer `with connection` "
             "went on: only the outermost may commit. A later error undoes only the rest. Use a SAVEPOINT, or "
             "leave the commit to the caller."
+        )
+    if way == "release":
+        savepoint = f"the SAVEPOINT of {began_at}" if began_at else "a SAVEPOINT"
+        rollback = f"the ROLLBACK at {at}" if at else "the later ROLLBACK"
+        return (
+            f"RELEASE committed {savepoint}, because no BEGIN came before: {rollback} had nothing to undo "
+            f"({plural(count, 'time')}). BEGIN first. In SQLAlchemy, begin_nested needs "
+            'isolation_level=None, and an event "begin" with BEGIN.'
         )
     script = f"executescript ({at})" if at else "executescript"
     return (

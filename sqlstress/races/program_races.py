@@ -12,11 +12,14 @@ statements that race if another process writes in between. The kinds are:
   same transaction. Another call writes both tables in a transaction.
 - STALE_COPY: a call writes a copy, such as a row of a cache, from a table that it read outside of the write's
   transaction.
+- FOLLOWED_ID: a call reads the rows above the last id that it has stored, in a table whose rows are deleted.
+  SQLite gives the id of a deleted last row again, so the call passes over the new row.
 - FROM_MEMORY: each call writes the next number of a counter that the program keeps in a variable. So the
   program misses the writes of other processes.
 - NEEDLESS_LOCK: a transaction takes the write lock when it begins, but only reads. All writers wait for it.
 
-Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html, and for write skew
+Sources: https://www.sqlite.org/isolation.html, https://www.sqlite.org/lang_attach.html,
+https://www.sqlite.org/autoinc.html, and for write skew
 Fekete et al., Making Snapshot Isolation Serializable, ACM TODS 30 (2005).
 """
 
@@ -31,6 +34,7 @@ from sqlstress.races.guards import guard_between, scope_texts
 from sqlstress.races.protected_writes import held_locks
 from sqlstress.races.suspicions import (
     BEGINS_DEFERRED,
+    FOLLOWED_ID,
     FROM_MEMORY,
     MIXED_VIEW,
     NEEDLESS_LOCK,
@@ -40,7 +44,7 @@ from sqlstress.races.suspicions import (
     Suspicion,
 )
 from sqlstress.races.touched import conditions
-from sqlstress.races.traced_statements import DELETE, UPDATE, Table, TracedStatement
+from sqlstress.races.traced_statements import DELETE, OVERWRITE, UPDATE, Table, TracedStatement
 
 Statements = Sequence[TracedStatement]
 
@@ -52,6 +56,8 @@ MAX_STEP = 1000
 Numbers with a larger difference do not count as a counter.
 """
 _LOCKS = re.compile(r"\s*begin\s+(immediate|exclusive)\b", re.IGNORECASE)
+_ABOVE = re.compile(r"(\w+)[\"`\]]?\s*>=?\s*(?![>=])")
+"""Pattern of a comparison such as `id > 5`, with the column."""
 _WRITES = re.compile(r"\s*(insert|update|delete|replace|create|alter|drop|with)\b", re.IGNORECASE)
 
 
@@ -63,6 +69,7 @@ class TracedProgram:
         self._tables_together = _tables_written_together(calls)
         self._changed = _changed_by_readers(calls)
         self._copies = copies(calls)
+        self._ids, self._deletes = _reused_ids(calls), _deletes(calls)
 
     def suspicions(self, call: Statements) -> Iterator[Suspicion]:
         """Yield the possible races of one call of the program."""
@@ -70,6 +77,7 @@ class TracedProgram:
         yield from self._mixed_views(call)
         yield from self._split_views(call)
         yield from stale_copies(call, self._copies)
+        yield from self._followed_ids(call)
 
     def _decisions_on_old_data(self, call: Statements) -> Iterator[Suspicion]:
         for index, statement in enumerate(call):
@@ -91,6 +99,20 @@ class TracedProgram:
                     locks = held_locks(call, call.index(query), index)
                     yield Suspicion(SKEW, statement.write.table[1], query, statement, locks)
                     break
+
+    def _followed_ids(self, call: Statements) -> Iterator[Suspicion]:
+        for index, query in enumerate(call):
+            above = {column.lower() for column in _ABOVE.findall(query.sql)}
+            for table in query.reads if query.write is None else ():
+                if table not in self._deletes or not above & self._ids.get(table, frozenset()):
+                    continue
+                stored = {
+                    other.write.table
+                    for other in call[index + 1 :]
+                    if other.write and other.write.kind in (UPDATE, OVERWRITE)
+                }
+                if (stored - {table}) & {read for other in call[: index + 1] for read in other.reads}:
+                    yield Suspicion(FOLLOWED_ID, table[1], query, self._deletes[table])
 
     def _mixed_views(self, call: Statements) -> Iterator[Suspicion]:
         for transaction in _transactions(call) if self._written_together else ():
@@ -122,6 +144,25 @@ class TracedProgram:
 
 
 # Facts of a program.
+
+
+def _reused_ids(calls: Iterable[Statements]) -> dict[Table, frozenset[str]]:
+    """Return the key columns of tables to which SQLite may give the ids of deleted rows again."""
+    writes = (statement.write for call in calls for statement in call)
+    return {
+        write.table: frozenset().union(*(key for key in write.keys if len(key) == 1))
+        for write in writes
+        if write and write.reuses_ids
+    }
+
+
+def _deletes(calls: Iterable[Statements]) -> dict[Table, TracedStatement]:
+    """Return a DELETE of each table from which a call deletes rows."""
+    deletes: dict[Table, TracedStatement] = {}
+    for statement in (statement for call in calls for statement in call):
+        if statement.write and statement.write.kind == DELETE:
+            deletes.setdefault(statement.write.table, statement)
+    return deletes
 
 
 Changes = dict[Table, frozenset[str]]

@@ -190,7 +190,8 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
     """Return the locks that a call holds from a query to a write: claimed rows, and locked files.
 
     A claimed row is a lock if the call claims it in a transaction before the query's transaction, and changes
-    or deletes the row after the write, which releases the lock.
+    or deletes the row after the write, which releases the lock. A locked file counts only if its lock is held
+    until the write's transaction ends: another process cannot see the write before the COMMIT.
     """
     later = (
         statement.write
@@ -205,7 +206,8 @@ def held_locks(call: Sequence[TracedStatement], query_index: int, write_index: i
         and not statement.write.numbered
         and statement.transaction != call[query_index].transaction
     }
-    files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks}
+    own = [other for other in call[write_index:] if other.transaction == call[write_index].transaction]
+    files = {lock[:2] for lock in call[query_index].locks & call[write_index].locks & own[-1].locks}
     return frozenset(claimed | files)
 
 

@@ -34,7 +34,7 @@ from sqlstress.races.protected_writes import (
     reads_inside,
     renews_token,
 )
-from sqlstress.races.touched import conditions, parse_change, parse_sets, searches_range
+from sqlstress.races.touched import conditions, may_ignore, parse_change, parse_sets, searches_range
 from sqlstress.races.traced_statements import (
     DELETE,
     INSERT,
@@ -66,6 +66,7 @@ guard.
 """
 
 SKEW, MIXED_VIEW, SPLIT_VIEW = "decision-on-old-data", "mixed-view", "split-view"
+FOLLOWED_ID = "followed-id"
 """Kinds of suspicions that need the calls of all transactions; `program_races` describes them."""
 
 UNREAD_COUNT, SECONDS = "unread-row-count", "time-in-seconds"
@@ -81,11 +82,13 @@ OLD_VALUE = "value-from-earlier-call"
 
 WHOLE_ROW = "whole-row"
 DOUBLE_INSERT, RANGE_INSERT, OLD_INSERT = "double-insert", "double-insert-in-range", "insert-on-old-data"
+KEYED_INSERT = "double-insert-beside-key"
 CLAIM, USE = "double-claim", "double-use"
 """Effects of a race of the kind STALE, other than a lost update.
 
 - WHOLE_ROW: an UPDATE also sets columns of the query to the old values.
 - DOUBLE_INSERT: two processes insert a row after both found none.
+- KEYED_INSERT: a double insert in spite of DO NOTHING or OR IGNORE, because no unique key has the row.
 - RANGE_INSERT: two processes insert a row after both found none in a range. The two rows may have different
   keys, so no unique key refuses the second row.
 - OLD_INSERT: the inserted row depends on old data, such as a count.
@@ -95,7 +98,7 @@ CLAIM, USE = "double-claim", "double-use"
 
 LOST_DATA = (
     *(STALE, STALE_COPY, GUARDED, SKEW, MIXED_VIEW, SPLIT_VIEW, EXPIRED, FROM_MEMORY, OLD_VALUE, UNREAD_ROWS),
-    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
+    *(UNREAD_COUNT, SECONDS, LAST_ROW, REUSED_ID, FOLLOWED_ID, OLD_ID, RESET, CASCADE, UNREAD_VERSION),
 )
 """Kinds of possible races that can lose data."""
 NOTES_ONLY = (MAYBE_GUARDED,)
@@ -147,7 +150,9 @@ class Suspicion(NamedTuple):
         if write.kind == INSERT:
             if self.first.found is not False:
                 return OLD_INSERT
-            return RANGE_INSERT if searches_range(self.first.sql) else DOUBLE_INSERT
+            if searches_range(self.first.sql):
+                return RANGE_INSERT
+            return KEYED_INSERT if may_ignore(self.then.sql) else DOUBLE_INSERT
         if write.kind == DELETE:
             return USE
         if self.kept_columns:
@@ -283,6 +288,7 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
         ]
         is_read_inside = any(query.shares_snapshot(statement) for _, query in read)
         queries = [query for position, query in read if not renews_token(call, position, index)]
+        queries = [*_undecided(call[:index], queries, write.table)]
         if not queries or is_read_inside or owns_rows(call[:index], write):
             continue
         kinds = [_guard_kind(query, statement, columns) for query in queries]
@@ -291,6 +297,21 @@ def _guarded(call: Sequence[TracedStatement]) -> Iterator[Suspicion]:
             yield Suspicion(
                 code, write.table[1], query, statement, held_locks(call, call.index(query), index)
             )
+
+
+def _undecided(
+    earlier: Sequence[TracedStatement], queries: Sequence[TracedStatement], table: Table
+) -> Iterator[TracedStatement]:
+    """Yield those of `queries`, the latest first, on which no transaction with a write of the table acted.
+
+    For example, a call looks whether seats are free, reads again after BEGIN IMMEDIATE, and takes a seat.
+    Neither query is a guard of a later write, such as the release of the seat.
+    """
+    writes = [other for other in earlier if other.write and other.write.table == table]
+    for query in queries:
+        if any(query.shares_snapshot(write) for write in writes):
+            return
+        yield query
 
 
 def _extremes(sql: str) -> frozenset[str]:

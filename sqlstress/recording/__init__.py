@@ -37,10 +37,16 @@ REPEATED = "repeated transactions"
 """Report topic: calls that may have done work twice, because they went on after a refused write."""
 AFTER_COMMIT = "COMMIT"
 """Value of the fact "committed" of REPEATED: after a refused COMMIT, the call wrote again."""
+ROLLED_BACK = "ROLLBACK"
+"""Value of the fact "committed" of REPEATED: a ROLLBACK undid more writes than the call then made again."""
 SPLIT = "split transaction"
 """Report topic: code that committed, too early, a transaction that other code had begun."""
-SCRIPT, BLOCK = "script", "block"
-"""Ways to commit too early: `executescript`, and the end of an inner block `with connection`."""
+SCRIPT, BLOCK, RELEASE = "script", "block", "release"
+"""Ways to commit too early.
+
+SCRIPT: `executescript`. BLOCK: the end of an inner block `with connection`. RELEASE: the end of a SAVEPOINT
+that began the transaction, because no BEGIN came before.
+"""
 SCHEMA_CHANGE = "schema change"
 """Report topic: statements outside of a transaction that changed the schema."""
 UNCLOSED = "unclosed connections"
@@ -72,12 +78,12 @@ DAMAGE_CODES = CANTOPEN, IOERR, CORRUPT, NOTADB
 MOVED_CODES = *DAMAGE_CODES, READONLY
 """SQLite errors that can follow if a database is moved, replaced or deleted while open."""
 LIBRARIES, LOADED, LOCKLESS = "two libraries", "two libraries loaded", "without locks"
-NO_LOCKS = "no locks"
+NO_LOCKS, IMMUTABLE = "no locks", "immutable"
 """Causes and signs of lost SQLite locks, in a process with two SQLite libraries or without locks.
 
 LIBRARIES: two libraries used the database. LOADED: two libraries were loaded, and the database was open
 twice. LOCKLESS: the database was open, but without any of SQLite's locks. NO_LOCKS: the process wrote without
-any lock.
+any lock. IMMUTABLE: a connection was opened with `immutable=1`, and the database is written.
 """
 CALL_COST = "call cost"
 """Report topic: number of a function's calls, and sums of their connections, commits and times."""

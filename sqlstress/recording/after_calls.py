@@ -19,6 +19,7 @@ from sqlstress.recording import (
     NOT_COMMITTED,
     OPEN_STATEMENT,
     REPEATED,
+    ROLLED_BACK,
     SLOW_READ,
     PlainObservation,
 )
@@ -259,7 +260,8 @@ class RefusedWrites:
         self._refused = Counter[tuple[str, str]]()
         """Number of refused writes of the current call after which the call may do work twice.
 
-        A key has the line of the refused write, and that of an earlier write that stays committed (or "").
+        A key has the line of the refused write, and that of an earlier write that stays committed; or "",
+        AFTER_COMMIT or ROLLED_BACK.
         """
         self._unfinished: list[tuple[History, TimedStep, str, str]] = []
         """Refused writes of the current call in transactions that had already written.
@@ -300,6 +302,8 @@ class RefusedWrites:
         for history, step, at, write in self._unfinished:
             if history.end_after(step) == "commit":
                 self._refused[at, write] += 1
+            elif returned and history.lost_writes(step):
+                self._refused[at, ROLLED_BACK] += 1
         self._unfinished.clear()
         for history, step, at in self._open_commits:
             if history.wrote_after(step):

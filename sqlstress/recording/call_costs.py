@@ -131,9 +131,10 @@ class LongHolds:
         if kind in self._slow or len(self._slow) < MAX_KINDS:
             self._slow.setdefault(kind, []).append(seconds)
 
-    def records(self) -> list[PlainObservation]:
+    def records(self, calls: int) -> list[PlainObservation]:
         """Return an observation for each statement and line with long holds or slow writes.
 
+        `calls` is the number of calls of the user's functions in this process.
         The observation has the count, the longest time, and the time outside of SQLite as shares of the holds
         and of the time since the recorder's start.
         """
@@ -147,6 +148,7 @@ class LongHolds:
                 "seconds": f"{max(hold.seconds for hold in holds):.3g}",
                 "outside": f"{outside_s / held_s:.3g}",
                 "share": f"{outside_s / elapsed_s:.3g}",
+                "calls": str(calls),
             }
             records.append((LONG_HOLD, sql, len(holds), "", traits))
         for (sql, at, scan), seconds in self._slow.items():

@@ -24,7 +24,17 @@ from time import perf_counter
 from types import CodeType, FrameType
 from typing import Any, Protocol, cast
 
-from sqlstress.recording import IN_MEMORY, NO_EFFECT, SCHEMA_CHANGE, SPLIT, UNCLOSED, PlainObservation
+from sqlstress.recording import (
+    IMMUTABLE,
+    IN_MEMORY,
+    LOST_LOCKS,
+    NO_EFFECT,
+    NO_LOCKS,
+    SCHEMA_CHANGE,
+    SPLIT,
+    UNCLOSED,
+    PlainObservation,
+)
 from sqlstress.recording.after_calls import (
     LOOK_S,
     SLOW_READ_S,
@@ -146,6 +156,8 @@ class FailedStatements:
         """Number of schema changes outside of a transaction, by statement and line."""
         self._splits = Counter[tuple[str, str, Transaction]]()
         """Number of transactions that were committed too early, by line, SCRIPT or BLOCK, and transaction."""
+        self._unlocked = Counter[tuple[str, str, str]]()
+        """Number of connections that take no locks, by NO_LOCKS or IMMUTABLE, name of the file and line."""
         self._in_memory = Counter[tuple[str, str]]()
         """Number of connections to in-memory databases, by name and line."""
         self._histories: list[History] = []
@@ -162,7 +174,7 @@ class FailedStatements:
             if history := getattr(connection, "_sqlstress", None):
                 history.name = str(args[0] if args else options.get("database", ""))
                 history.opened_at = self.lines.line(sys._getframe(1))
-                self._note_memory(history.name)
+                self._note_name(history.name)
                 self.on_open()
             return connection
 
@@ -171,11 +183,18 @@ class FailedStatements:
             apsw: Any = import_module("apsw")
             apsw.Connection = apsw_connection(apsw.Connection)
 
-    def _note_memory(self, name: str) -> None:
-        if not is_in_memory(name):
+    def _note_name(self, name: str) -> None:
+        """Count a connection of the user's code to a database in memory, or without SQLite's locks."""
+        file, _, parameters = name.partition("?")
+        kinds = {"nolock=1": NO_LOCKS, "immutable=1": IMMUTABLE} if name.startswith("file:") else {}
+        if not (is_in_memory(name) or parameters):
             return
-        line = self.lines.line(sys._getframe(2))
-        count_kind(self._in_memory, (name, self.line_text(line)))
+        line = self.line_text(self.lines.line(sys._getframe(2)))
+        if is_in_memory(name):
+            count_kind(self._in_memory, (name, line))
+        for parameter, kind in kinds.items():
+            if parameter in parameters:
+                count_kind(self._unlocked, (kind, file.rpartition("/")[2], line))
 
     def _with_factory(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
         """Return the positional arguments of `sqlite3.connect` with our subclass as the connection's class.
@@ -506,6 +525,11 @@ class FailedStatements:
         for history in self._histories:
             if not is_in_transaction(history.connection()):
                 history.end_transaction()
+        unlocked: Iterator[PlainObservation] = (
+            (LOST_LOCKS, kind, count, "", {"file": file, "at": at})
+            for (kind, file, at), count in self._unlocked.items()
+            if any(history.has_changed_rows for history in self._histories)
+        )
         memory: Iterator[PlainObservation] = (
             (IN_MEMORY, name, count, "", {"at": at}) for (name, at), count in self._in_memory.items()
         )
@@ -517,7 +541,7 @@ class FailedStatements:
             *self._schema_records(),
             *self._no_effect_records(),
             *self.overlaps.records(),
-            *self.holds.records(),
+            *self.holds.records(sum(self.costs.calls.values())),
             *self._backups.records(),
             *self._other_sqlite(),
             *self._unclosed_records(),
@@ -525,6 +549,7 @@ class FailedStatements:
             *self._slow_reads.records(),
             *self._open_transactions.not_committed(),
             *self._refused_writes.records(),
+            *unlocked,
             *memory,
         ]
 

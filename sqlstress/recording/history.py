@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple, Protocol
 from weakref import ref
 
-from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S
+from sqlstress.recording import BLOCK, LONG_HOLD_S, MIN_HOLD_S, RELEASE
 from sqlstress.recording.call_costs import CallCosts, Hold, hold_of
 from sqlstress.recording.connections import is_in_transaction, is_open, pragma
 from sqlstress.recording.failures import (
@@ -312,6 +312,12 @@ class History:
         """
         if self.is_shared:  # Another thread may have ended the transaction.
             return
+        if statement == "ROLLBACK" and (savepoint := self._released_savepoint()):
+            state, began, line = transaction_of(savepoint, self.refused())
+            if state == "written":
+                transaction = Transaction(state, began, self.recorder.line_text(line))
+                self.recorder.add_split(transaction, RELEASE, self.recorder.user_line(frame))
+            return
         failed = {id(step) for _, step in self._failed}
         writes = []
         for step in reversed(self.steps):
@@ -322,6 +328,17 @@ class History:
                 writes.append(step)
         if len(writes) >= (1 if statement == "ROLLBACK" else 2):
             self.recorder.add_idle_end(statement, frame, writes[-1])
+
+    def _released_savepoint(self) -> Sequence[TimedStep]:
+        """Return the steps of the call's last transaction if it was a SAVEPOINT whose RELEASE committed.
+
+        Later queries do not count. The result is empty for any other transaction.
+        """
+        steps = [step for step in self.steps if step[3] >= self._costs.begun_s]
+        while steps and not steps[-1][1] and statement_kind(steps[-1][0]) == "read":
+            steps.pop()
+        last = transaction_steps(steps) if steps and words_of(steps[-1][0])[0] == "RELEASE" else []
+        return last if last and words_of(last[0][0])[0] == "SAVEPOINT" else []
 
     def end_transaction(self) -> None:
         """Report a long hold of the write lock, or a slow write, in the last transaction."""
@@ -387,6 +404,11 @@ class History:
         state, began, line = transaction_of(self.steps, self.refused())
         return Transaction(state, began, self.recorder.line_text(line))
 
+    @property
+    def has_changed_rows(self) -> bool:
+        """Whether the connection had changed rows when it last ran a statement outside of a transaction."""
+        return self._changed_rows > 0
+
     def is_uncommitted(self) -> bool:
         """Return whether the last transaction is open, or the connection was closed in it."""
         connection = self.connection()
@@ -422,6 +444,28 @@ class History:
             if words_of(sql)[0] == "ROLLBACK":
                 return "rollback"
         return ""
+
+    def lost_writes(self, step: TimedStep) -> bool:
+        """Return whether a ROLLBACK after `step`, a refused write, undid writes that were not made again.
+
+        This is certain if the call then committed fewer writes than the undone transaction had. A rollback to
+        a savepoint does not count.
+        """
+        steps = [*self.steps]
+        index = next((number for number, other in enumerate(steps) if other is step), len(steps))
+        undone = sum(is_write(sql) for sql, *_ in transaction_steps(steps[: index + 1])[:-1])
+        made = 0
+        is_undone = False
+        for sql, *_ in steps[index + 1 :]:
+            if words_of(sql)[0] == "ROLLBACK":
+                if is_undone or words_of(sql)[1] == "TO":
+                    return False
+                is_undone = True
+            elif statement_kind(sql) == "commit":
+                return is_undone and 0 < made < undone
+            else:
+                made += is_write(sql)
+        return False
 
     def wrote_after(self, step: TimedStep) -> bool:
         """Return whether a write followed `step` before the next COMMIT or ROLLBACK."""

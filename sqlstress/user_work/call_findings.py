@@ -34,6 +34,7 @@ from sqlstress.recording import (
     OPEN_STATEMENT,
     OVERLAP,
     REPEATED,
+    ROLLED_BACK,
     SCHEMA_CHANGE,
     SCRIPT,
     SPLIT,
@@ -63,6 +64,8 @@ MIN_HOLDS: number of long holds. MIN_HOLD_SHARE: share of the process's run time
 SQLite, or in a slow write, while it held the lock. MIN_OUTSIDE: share of the holds' time outside of SQLite;
 does not apply to slow writes.
 """
+MIN_HOLDS_OF_CALLS, LARGE_HOLD_SHARE = 0.01, 0.3
+"""Minimum share of calls with a long hold; does not apply from a share LARGE_HOLD_SHARE of run time on."""
 
 MIN_RESTARTS = 3
 """Minimum number of restarts of a backup in several steps, for a finding. A few restarts cost little."""
@@ -178,6 +181,9 @@ def own_hold_findings(group: Group) -> Iterator[Finding]:
             continue
         if count < MIN_HOLDS or share < MIN_HOLD_SHARE or (outside < MIN_OUTSIDE and not work):
             continue
+        calls = sum(int(sighting.traits.get("calls", 0)) for sighting in found)
+        if count < MIN_HOLDS_OF_CALLS * calls and share < LARGE_HOLD_SHARE:
+            continue  # The processes may have waited for a processor.
         known = {
             name: next(filter(None, (sighting.traits[name] for sighting in found)), None)
             for name in ("at", "began_at")
@@ -313,8 +319,9 @@ def repeat_findings(group: Group) -> Iterator[Finding]:
             count=sum(sighting.count for sighting in found),
             most=max(int(sighting.traits["most"]) for sighting in found),
             at=max(found, key=lambda sighting: sighting.count).traits["at"] or None,
-            committed=committed if committed and committed != AFTER_COMMIT else None,
+            committed=committed if committed not in ("", AFTER_COMMIT, ROLLED_BACK) else None,
             after_commit=committed == AFTER_COMMIT,
+            rolled_back=committed == ROLLED_BACK,
         )
 
 

@@ -22,6 +22,7 @@ from sqlstress.recording import (
     OPEN_STATEMENT,
     REPEATED,
     SLOW_READ,
+    SPLIT,
     UNCLOSED,
 )
 from sqlstress.recording.failures import is_blob, is_write
@@ -52,6 +53,8 @@ _SAME_CURE = {"stale-snapshot": "read-before-write"}
 _NEXT_NUMBER = re.compile(r"\b(max|count)\s*\(|\border\s+by\b.*\bdesc\b", re.IGNORECASE)
 """Pattern of queries for the largest number or the count, from which programs make a new key."""
 NS_PER_MS = NS_PER_S // 1000
+_REPEAT = re.compile(r" Repeat the transaction from BEGIN[^.]*\.")
+"""Pattern of advice for calls that do not repeat their transaction."""
 LOCK_ORDER, WAITS_FOR_ITSELF = "lock-order", "waits-for-itself"
 COMMIT_BEHIND_READER, DUPLICATE_KEY, OPEN_BLOB = "commit-behind-reader", "duplicate-key", "open-blob"
 _UPGRADES = ("read-before-write", "stale-snapshot", "repeated-statement", "left-open-reads")
@@ -122,11 +125,12 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     raised = {failure.error for failure in failed.failures_of(group.runs)}
     half_done = {seen.traits["at"] for seen in sightings(group, REPEATED) if seen.traits.get("committed")}
     is_wrong = any(check.status == "failed" for check in user_checks(group))
+    is_split = any(True for _ in sightings(group, SPLIT))
     failures = [
         failure
         for failure in failures_of(group)
         if failure.code != ERROR  # The message of SQLITE_ERROR already explains the cause.
-        and not (_is_handled(failure, raised) and (not is_wrong or failure.at in half_done))
+        and not (_is_handled(failure, raised) and (not is_wrong or is_split or failure.at in half_done))
         and name(failure.code) not in consequences
     ]
     diagnoses = [(failure, diagnose(failure.code, failure.facts)) for failure in failures]
@@ -143,7 +147,13 @@ def failure_findings(group: Group) -> Iterator[Finding]:
     largest, holder = sorted(by_cause.values(), key=_cause_sort_key), _holder_sentence(group, by_cause)
     for kinds in largest[:MAX_CAUSES]:
         first, diagnosis = kinds[0]
-        slow_reader = _slow_rows_text(group, "read", first.waited_ms / 1000)
+        slow_reader, after = (
+            _slow_rows_text(group, "read", first.waited_ms / 1000),
+            _calls_after(kinds, raised),
+        )
+        explanation = _explanation(first, diagnosis, holder, slow_reader)
+        if after["repeated"] and explanation:
+            explanation = _REPEAT.sub("", explanation)
         yield Finding(
             sentences.failed_statement,
             statement=shortened(first.sql, 60),
@@ -153,8 +163,8 @@ def failure_findings(group: Group) -> Iterator[Finding]:
             message=None if diagnosis.cause else first.message,
             count=sum(failure.times for failure, _ in kinds),
             others=len({(failure.sql, failure.at) for failure, _ in kinds}) - 1,
-            explanation=_explanation(first, diagnosis, holder, slow_reader),
-            **_calls_after(kinds, raised),
+            explanation=explanation,
+            **after,
         )
 
 
