@@ -20,7 +20,7 @@ _MIN_HOLD_SAMPLES = 2
 
 
 def share(samples: int, of: int) -> float:
-    """Return `samples` divided by `of`, the number of all samples; 0 without samples."""
+    """Return the share `samples` / `of`, where `of` is the number of all samples; 0 without samples."""
     return samples / of if of > 0 else 0.0
 
 
@@ -42,7 +42,7 @@ class Length(NamedTuple):
 
 
 def length(held: Holds, rate: int) -> Length:
-    """Return the length of the longest of the holds. `rate` is the number of samples per second."""
+    """Return the length of the longest hold. `rate` is the number of samples per second."""
     if held.longest_s * rate >= _MIN_HOLD_SAMPLES:
         return Length(held.longest_s * NS_PER_S, is_bound=False)
     return Length(held.most_s * NS_PER_S, is_bound=True)
