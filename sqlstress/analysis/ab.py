@@ -104,7 +104,7 @@ def look(report: Report, test: AbTest, planned: Planned) -> Look:
 
 
 def estimate(found: Sequence[float], metric: str, alpha: float, verdict: str = UNDECIDED) -> Look:
-    """Return B's figure (TPS or p99) divided by A's, with bounds. The result repeats `verdict`.
+    """Return B's figure (TPS or p99) divided by A's, with bounds. `verdict` is only stored.
 
     `found` has a number for each pair of trials, from `differences`. In the result, `worst` is the bound on
     the side where B is worse, and `bound` is the opposite bound; None for too few pairs. The true ratio is
@@ -323,7 +323,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict: `Pairs.failing` for FAIL, else the average change."""
+    """Return the changes that explain the verdict: for FAIL those that failed, else the average."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()
@@ -331,7 +331,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop. If the estimate is nearer than this to the limit, more pairs are useless."""
+"""Share of --max-drop: more pairs are useless if the estimate is nearer than that to --max-drop."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 

@@ -49,7 +49,7 @@ def wrong_data_findings(group: Group) -> Iterator[Finding]:
     wrong = [run for run in group.runs if run.verdict.status == "failed"]
     for run in wrong[:MAX_SHOWN]:
         by_name: dict[str, list[Check]] = {}
-        for check in run.verdict.checks:  # checks of all trials
+        for check in run.verdict.checks:  # a check appears once for each trial
             by_name.setdefault(check.name, []).append(check)
         checks = tuple(
             _failed_check(same_name_checks)
@@ -212,5 +212,5 @@ def _half_change(run: Run) -> float | None:
 
 
 def _mean_share(shares: Sequence[float]) -> float:
-    """Return the mean of the worker processes' shares of a trial's time; an unknown share counts as 0."""
+    """Return the mean of shares of time, one per worker process; an unknown share counts as 0."""
     return math.fsum(finite(share) or 0.0 for share in shares) / len(shares) if shares else 0.0

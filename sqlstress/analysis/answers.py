@@ -160,7 +160,7 @@ def size_of(case: Case) -> Size:
 
 
 def group_by_durability(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
-    """Return the sides in groups of equal durability. A side of unknown durability gets its own group."""
+    """Return targets (sides) in groups of equal durability. Unknown durability equals no other."""
     by_worth: dict[str, list[Side]] = {}
     for side in sides:
         by_worth.setdefault(side.durability or f"unknown of {side.name}", []).append(side)
@@ -343,7 +343,7 @@ def _value_ratio(value: str, ratio: Ratio | None, estimate: float, base: str) ->
 
 
 def _value_range(value: str, ratios: Sequence[tuple[Ratio, Case]]) -> ValueRange | None:
-    """Return the cases in which an option's value helps most and least; None if both may be equal.
+    """Return the cases in which an option's value helps most and least; None if noise hides a difference.
 
     `ratios` has pairs (throughput with the value / throughput with the option's first value, case).
     """

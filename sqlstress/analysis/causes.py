@@ -30,7 +30,7 @@ class Facts:
     waited: Literal["at once", "the timeout"] | None = None
     """Time until the statement failed: "at once" is about 0, "the timeout" the whole busy timeout."""
     timeout: Literal["none", "short", "set"] | None = None
-    """Busy timeout: "none" (0), "short" (below 100 ms, and the statement waited so long) or "set"."""
+    """Busy timeout: "none" (0), "short" (below 100 ms, and waited for in full) or "set"."""
     statement: Literal["open", "journal_mode", "begin", "read", "write", "commit", "checkpoint"] | None = None
     """Kind of the statement."""
     transaction: Literal["none", "read", "written"] | None = None

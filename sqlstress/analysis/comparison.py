@@ -38,7 +38,7 @@ MAX_TRIALS = 300
 
 
 def rate_verdict(ratio: Ratio | None) -> str:
-    """Return the verdict on a ratio. A significant difference is DIFFERENT even if below 10% (NEAR)."""
+    """Return the verdict on a ratio of rates. A significant difference counts even below 10% (NEAR)."""
     return verdict(ratio, NEAR, slight=DIFFERENT)
 
 
@@ -83,7 +83,7 @@ class ComparedTable:
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's median trial of a case; None if missing or incomplete, or for wrong data."""
+        """Return the report's trial of median rate in a case; None if there is no complete and right trial."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None

@@ -59,7 +59,7 @@ class ComparedPart:
 
     @property
     def case(self) -> Case:
-        """First case of the report. Its other cases differ only in fields that the table varies."""
+        """First case in this report's table. Other cases differ only in fields that the table varies."""
         return self.group.case
 
     def measured(self) -> list[Run]:
@@ -78,9 +78,9 @@ class DifferencesTable:
     sweeps: bool
     """Whether rows may differ in the numbers of processes and files, and in the rate."""
     by_layout: bool
-    """Whether a row's label has the number of files. False if each report has a single number of files."""
+    """Whether a row's label has the number of files. False if each report has one, and these differ."""
     keys: tuple[Key, ...]
-    """Key of each row. If `sweeps`, its last element is the number of processes."""
+    """Key of each row. If `sweeps`, the last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
     """Runs of each report that has any of the cases in the rows, in the order of the reports."""
 
@@ -115,7 +115,7 @@ def match(reports: Sequence[Report]) -> Iterator[DifferencesTable]:
 
 
 def _match_groups(groups: Sequence[Group], others: Sequence[Group]) -> dict[int, Group]:
-    """Match the tables (groups) of two reports. Return groups of `others`, by index in `groups`.
+    """Match the tables (groups) of two reports. Return the matching `others` by index in `groups`.
 
     Pairs with the fewest different fields are matched first. Raise UsageError for more than MAX_TABLE_PAIRS
     pairs, because their comparison would take seconds.
@@ -155,7 +155,7 @@ def differing(value: Any, other: Any) -> list[str]:
 def _table(members: list[tuple[str, Report, Group]]) -> DifferencesTable:
     """Return a table of the cases that two or more of the given groups (tables of reports) share.
 
-    `members` has (letter of the report, report, group); the groups are counterparts in different reports.
+    `members` has a tuple for each report: (letter of the report, report, matching group).
     """
     groups = [group for _, _, group in members]
     sweeps = experiment_of(groups[0].case).sweeps
@@ -262,7 +262,7 @@ def barriers(parts: Parts) -> Iterator[Difference]:
 
 
 def _commit_class(part: ComparedPart) -> str | None:
-    """Return the durability of commits as a level that all targets have; None if unknown."""
+    """Return the durability of commits as a text that fits every target; None if unknown."""
     classes = dict.fromkeys(durability_level(trial.durability) for trial in part.trials())
     return "; ".join(classes) if classes and "" not in classes else None
 
@@ -314,7 +314,7 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
         return values if len(set(values) - {None}) > 1 else [""] * len(values)
 
     def build_values(texts_of: Callable[[Builds], Values]) -> Values:
-        """Return the text of each report's SQLite build; "none" for a driver that uses no SQLite."""
+        """Return the text that `texts_of` gives for each report's SQLite; "none" without SQLite."""
         builds = [build_of(part.case.driver, part.report.environment.builds) for part in parts]
         pairs = zip(parts, texts_of(builds), strict=True)
         return [value or ("none" if stores_nothing(part.case.driver) else None) for part, value in pairs]

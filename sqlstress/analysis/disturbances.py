@@ -38,7 +38,7 @@ ShareOf = Callable[[Trial], float]
 
 
 def taken_share(trial: Trial) -> float:
-    """Return the share of processors taken by other programs or virtual machines; 0 if unknown."""
+    """Return the share of processors taken by other programs or other virtual machines; 0 if unknown."""
     shares = (finite(trial.foreign_share), finite(trial.stolen_share))
     return min(1.0, sum(share for share in shares if share))
 
@@ -63,8 +63,8 @@ def disturbances(group: Group, environment: Environment) -> Iterator[Finding]:
         if trial.quota and trial.stopped_share
     ]
     if stopped:
-        # The kernel counts a period in which the quota stopped us at once, but adds the stopped time later.
-        # So in a short window the stopped time can be 0, and is left out.
+        # When the quota stops our processes, the kernel counts the period at once, but adds the stopped time
+        # later. So in a short window the stopped time can be 0, and is left out.
         _, share, quota = max(stopped, key=lambda item: (item[1], item[2].stopped_s))
         yield Finding(
             sentences.quota_throttled,

@@ -223,7 +223,7 @@ class PairwiseTests:
         return self._passes.at_most(id(run), id(other), self._error * TREND / 2 / divide_error_by)
 
     def base_ratio(self, base: Run, other: Run) -> Ratio | None:
-        """Return the figure of `other` divided by that of `base`, with a narrow interval, as `ratio` does.
+        """Return the figure of `other` divided by that of `base`; None for too few passes, as in `ratio`.
 
         The interval is narrower than that of `ratio`, because callers request at most one ratio for each run.
         """
@@ -283,7 +283,7 @@ class ExperimentReader(Protocol):
         """Yield the experiment's own findings on a group, in addition to those for all experiments."""
 
     def activity(self, group: Group) -> str:
-        """Return a clause on the activity of the worker processes, with which a sentence begins."""
+        """Return a clause on the work of the worker processes, to begin the description of a table."""
 
     def failure_reason(self, run: Run) -> str:
         """Return a clause on the reason why operations of a run failed."""

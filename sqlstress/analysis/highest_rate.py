@@ -34,7 +34,7 @@ MAX_LATE_SHARE = 0.5
 MIN_BROKEN_MARGIN = 1e-9
 """Smallest margin, ln(latency / limit), of a window that broke a limit; rounding could make it 0."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
-"""Faults of a window other than latency: operations failed; the rate was not reached; none was due."""
+"""Faults of a window, except latency: operations failed; rate not reached; no operation was due."""
 HARNESS, FEW = "harness late", "too few operations"
 """Reasons not to judge a window: sqlstress itself started operations late; too few operations."""
 
@@ -45,7 +45,7 @@ def promise_clause(promise: Promise) -> str:
 
 
 def min_operations(names: Iterable[str]) -> int:
-    """Return the number of operations from which `names` can be judged: percentiles, or "max" (0)."""
+    """Return the minimum number of operations to judge the percentiles `names`; 0 for only "max"."""
     return max(
         (round(MIN_OPERATIONS_ABOVE / (1 - SHARES[name])) for name in names if name in SHARES), default=0
     )

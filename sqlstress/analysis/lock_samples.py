@@ -25,10 +25,11 @@ def share(samples: int, of: int) -> float:
 
 
 def share_error(samples: int) -> float:
-    """Return the half-width of a share's 95% interval, at a share of 0.5, where it is widest.
+    """Return the half-width of the 95% interval of a share that was estimated from `samples` samples.
 
-    Return 1.0 without samples. The formula is for samples at independent random times. Our samples are at
-    least as exact: each is at a random time within one of many equal intervals.
+    The result is for a share of 0.5, where the interval is widest; 1.0 without samples. The formula is for
+    samples at independent random times. Our samples are at least as exact: each is at a random time within
+    one of many equal intervals.
     """
     return _Z95 * 0.5 / math.sqrt(samples) if samples > 0 else 1.0
 

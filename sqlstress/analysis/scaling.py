@@ -266,9 +266,9 @@ def _are_separate(base: Sequence[float], other: Sequence[float], error: float) -
 MIN_FAIRNESS = 0.9
 """Fairness (Jain's index) below which the processes' shares are reported as uneven."""
 LONG_WAIT_NS = NS_PER_S
-"""Latency, in ns, above which an operation can count as starved, if UNUSUAL_MULTIPLE applies, too."""
+"""Latency, in ns, that a starved operation exceeds. It must also be unusual (UNUSUAL_MULTIPLE)."""
 UNUSUAL_MULTIPLE = 10
-"""Multiple of the slowest kind's median latency above which an operation can count as starved."""
+"""Multiple of the slowest kind's median latency above which the latency of an operation is unusual."""
 
 
 FAIR_WINDOW_S = 1.0
@@ -281,7 +281,7 @@ sqliteDefaultBusyCallback() in main.c
 
 
 def is_fairness_known(case: Case) -> bool:
-    """Return whether the processes' shares show fairness. They do not with --ops: all shares are equal."""
+    """Return whether fairness can be judged. With --ops, all processes do equal shares of the work."""
     return case.ops is None
 
 

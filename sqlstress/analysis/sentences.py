@@ -139,7 +139,7 @@ class Noise(NamedTuple):
     passes: int
     """Number of trials of each case that were made."""
     share: float
-    """Relative difference of figures that these trials cannot show; 0.1 is 10%."""
+    """Difference that these trials cannot distinguish from noise, as a share: 0.1 is 10%."""
     enough: int | None
     """Number of trials of each case that would show the difference; None if too many to advise."""
     too: int
@@ -515,11 +515,11 @@ def suspicion(
 ) -> str:
     """Return a sentence on a suspected fault of the user's code, such as a lost update.
 
-    `kind` and `effect` select a text of _SUSPICIONS. The user's code runs the statement `first` on `table` in
-    `transaction`, and later `then`. `failed` is whether a check of the data
-    failed, which makes the fault probable, and `held` whether every check passed. `late` is whether Python's
-    sqlite3 began the transaction only at the write. `kept` lists the columns that a write of a whole row
-    wrote back unchanged. `ignored_lock` is a method that locks nothing in SQLite, such as "with_for_update".
+    `kind` and `effect` select a text of _SUSPICIONS. The user's `transaction` runs the statement `first`, and
+    later `then`. `failed` is whether a check of the data failed, which makes the fault probable, and `held`
+    whether every check passed. `late` is whether Python's sqlite3 began the transaction only at the write.
+    `kept` lists the columns that a write of a whole row wrote back unchanged. `ignored_lock` is a method that
+    locks nothing in SQLite, such as "with_for_update".
     """
     cause = f"{'Probable cause' if failed else 'Suspicion'}{', although every check passed,' if held else ''}"
     steps = f"First {_step(first)}, then {_step(then)}."
@@ -930,7 +930,7 @@ def _rate_ratios(found: RateRatios) -> str:
 
 
 class Claim(NamedTuple):
-    """Statement on the rates of reports `a` and `b` (letters), on all cases with one verdict."""
+    """Statement on the rates of reports `a` and `b` (letters), for all cases with equal verdicts."""
 
     verdict: str
     """DIFFERENT, EQUAL, UNCLEAR or TOO_FEW of `statistics.compare`."""

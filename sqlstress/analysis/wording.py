@@ -260,7 +260,7 @@ def quoted(numbers: Mapping[str, int]) -> str:
 
 
 MOSTLY_WAITED = 0.9
-"""Share of failures after the whole timeout from which a sentence ignores earlier failures."""
+"""Smallest share of failures after the whole timeout for which a sentence mentions only these."""
 
 
 class FailureTime(NamedTuple):
