@@ -186,7 +186,6 @@ def _field_text(value: Any) -> str:
 
 
 def _item_text(value: Any) -> str:
-    """Return a list item as text; a transaction as its name and weight: "pay@3"."""
     if not isinstance(value, dict) or "name" not in value:
         return str(value)
     weight = value.get("weight", 1)
@@ -331,7 +330,7 @@ def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
 
 
 NEAR = 1 / 3
-"""Share of --max-drop: more pairs are useless if the estimate is nearer than that to --max-drop."""
+"""Margin around --max-drop, as a share of it. For an estimate within it, more pairs are useless."""
 TIME_MARGIN = 1.1
 """Factor by which the advised --max-time exceeds the estimated time."""
 

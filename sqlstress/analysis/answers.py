@@ -270,7 +270,7 @@ def answer(group: Group) -> Iterator[Finding]:
     compares. Runs that only serve as a reference, such as runs of an empty command, are left out.
     """
     if group.case.rate or sides_of(group):
-        return  # targets are compared by `leads`, and only targets whose commits have equal durability
+        return  # `leads` compares targets, but only targets with equally durable commits
     compared = [part for part in group.parts if not experiment_of(part.case).is_reference(part.case)]
     rates = {group.value(part.case): _rates_by_size(part) for part in compared}
     rates = {value: by_size for value, by_size in rates.items() if by_size}

@@ -20,7 +20,7 @@ from sqlstress.statistics.compare import min_sample_size, unpaired, unpaired_bou
 from sqlstress.statistics.sequential import ALPHA, FAIL, INCONCLUSIVE, PASS, UNDECIDED, tolerance, verdict_of
 
 NEAR_SHARE = 0.1
-"""Share of --max-drop. `CaseCheck.agrees` regards a smaller change as no change."""
+"""Share of --max-drop: changes up to this share count as no change in `CaseCheck.agrees`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class ComparedTable:
         return self.table.parts[index].runs[row]
 
     def trial(self, row: int, index: int) -> Trial | None:
-        """Return the report's trial of median rate in a case; None if there is no complete and right trial."""
+        """Return the report's trial of median rate in a case; None if it is incomplete or had wrong data."""
         run = self.run(row, index)
         trial = run.typical() if run and run.verdict.status != "failed" else None
         return trial if trial and trial.error is None and trial.outcome == "done" else None
@@ -116,7 +116,6 @@ class ComparedTable:
         return None if alone is None else _quotient(self.rate(row, index), self.rate(alone, index))
 
     def _single_process_row(self, row: int) -> int | None:
-        """Return the row with one process and as many files as `row`; None if missing."""
         key = (*self.table.keys[row][:-1], 1)
         return self.table.keys.index(key) if self.table.sweeps and key in self.table.keys else None
 
@@ -205,7 +204,6 @@ def _comparison_finding(compared: ComparedTable, index: int, rows: Sequence[int]
 
 
 def _letters(compared: ComparedTable, index: int) -> dict[str, Any]:
-    """Return the letters of the first report and report `index`, as facts: {"a": "A", "b": "C"}."""
     return {"a": compared.table.parts[0].letter, "b": compared.table.parts[index].letter}
 
 

@@ -304,8 +304,6 @@ def _durability_text(durability: Durability, warning_codes: set[str]) -> str | N
 
 
 def _remarks(parts: Parts) -> Iterator[Difference]:
-    """Yield the properties, such as the driver, that may explain a ratio, with their values."""
-
     def remark(subject: str, values: Values) -> Difference:
         return Difference(subject, tuple(values), (None,) * len(parts))
 
@@ -352,7 +350,6 @@ def _remarks(parts: Parts) -> Iterator[Difference]:
 
 
 def _verification(part: ComparedPart) -> str:
-    """Return the extent of checks of the data: "every case", "no case", "in part" or "found wrong"."""
     statuses = {run.verdict.status for run in part.measured()}
     if "failed" in statuses:
         return "found wrong"

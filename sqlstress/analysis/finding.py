@@ -97,7 +97,7 @@ def texts(findings: Iterable[Finding]) -> list[str]:
 
 
 def is_unclear(finding: Finding) -> bool:
-    """Return whether noise hides the answer: a fact `unclear`, or a fact's field `unclear`, is true."""
+    """Return whether noise hides the answer: any fact, or field of a fact, named `unclear` is true."""
     return bool(finding.facts.get("unclear")) or any(map(_is_unclear, finding.facts.values()))
 
 

@@ -172,7 +172,6 @@ def _count(run: Run) -> int:
 
 
 def _scaling_findings(curves: Mapping[int, Curve]) -> Iterator[Finding]:
-    """Yield the scaling finding of each curve. Curves with equal findings share one sentence."""
     by_finding: dict[Finding, list[int]] = {}
     for layout, curve in curves.items():
         if len(curve.runs) > 1:

@@ -664,7 +664,7 @@ _SUSPICIONS = {
         "opened{use}. Open a connection in each process."
     ),
 }
-"""Sentences on suspected faults. A key is the effect of the fault, or the kind for other effects."""
+"""Sentences on suspected faults. Each key is an effect of a fault, or a kind of fault."""
 
 
 def not_rehearsed(*, why: str, transactions: Sequence[str] | None = None) -> str:
