@@ -322,7 +322,7 @@ def failed_arm(run: Run) -> FailedArm:
 
 
 def changes_of(report: Report, test: AbTest) -> tuple[Change, ...]:
-    """Return the changes that explain the verdict: for FAIL those that failed, else the average."""
+    """Return the changes that explain the verdict: the failing changes for FAIL, else the average."""
     pairs = Pairs(report, test)
     if not pairs.means:
         return ()

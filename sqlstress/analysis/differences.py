@@ -82,7 +82,7 @@ class DifferencesTable:
     keys: tuple[Key, ...]
     """Key of each row. If `sweeps`, the last element is the number of processes."""
     parts: tuple[ComparedPart, ...]
-    """Runs of each report that has any of the cases in the rows, in the order of the reports."""
+    """A part for each report that has any of these cases, in the order of the reports."""
 
     def case(self, row: int) -> Case:
         """Return the case of a row, from the first report that has the case."""

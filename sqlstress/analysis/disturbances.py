@@ -18,12 +18,12 @@ from sqlstress.report.case import Case
 from sqlstress.statistics.units import NS_PER_S, digits, finite, plural
 
 MAX_TAKEN_SHARE = 0.10
-"""Share of processors or disk above which other load, in half of the trials, is a finding.
+"""Share of processors or disk that other programs must exceed, in half of the trials, for a finding.
 
 The limit is above 0, because the system's work for our processes is counted as work of other programs.
 """
 MAX_TAKEN_SHARE_ONCE = 0.25
-"""Share of processors or disk above which other load in a single trial is a finding.
+"""Share of processors or disk that other programs must exceed, in a single trial, for a finding.
 
 The limit is above MAX_TAKEN_SHARE, because CPU time is counted in ticks, and a few ticks are a share of 0.1
 of a short window.

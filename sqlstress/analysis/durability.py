@@ -24,8 +24,8 @@ _FILE_SYNCS = {
     "off": (0, 1, 1, 1),
 }
 _FOLDER_SYNCS = {"delete": (0, 1, 1, 2), "truncate": (0, 1, 1, 1), "persist": (0, 1, 1, 1)}
-# With these calls, syncs of folders do not count: SQLite syncs no folder on Windows, and uses a plain fsync
-# for folders on macOS.
+# With these sync calls, syncs of folders do not count: SQLite syncs no folder on Windows, and uses a plain
+# fsync for folders on macOS.
 _FILES_ONLY = frozenset({"FlushFileBuffers", "F_FULLFSYNC"})
 
 

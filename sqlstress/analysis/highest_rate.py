@@ -30,7 +30,7 @@ SHARES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 MIN_OPERATIONS_ABOVE = 10
 """Minimum number of operations slower than a percentile, for a window to be judged by the percentile."""
 MAX_LATE_SHARE = 0.5
-"""Largest delay by sqlstress itself, as a share of a broken latency limit, in a judged window."""
+"""Share of a broken limit: a window is not judged if sqlstress itself was late by more than this."""
 MIN_BROKEN_MARGIN = 1e-9
 """Smallest margin, ln(latency / limit), of a window that broke a limit; rounding could make it 0."""
 FAILURES, FULL, NOTHING = "failures", "saturated", "nothing due"
@@ -157,7 +157,7 @@ def _margins_by_rate(rates: Sequence[TriedRate]) -> dict[int, list[float]]:
 
 
 def is_complete(found: SearchAnswer) -> bool:
-    """Return whether a search found the highest rate, or that 1 operation/s already breaks the promise."""
+    """Return whether a search found the highest rate, or that even 1 operation/s breaks the promise."""
     return found.breaks is not None and (found.holds is not None or found.breaks == 1)
 
 

@@ -299,7 +299,7 @@ def starvation(
     for run, trial in group.measured():
         if run.case.concurrency == 1:
             continue
-        # Uneven shares in a single trial may be chance, so they must be uneven in every trial.
+        # Uneven shares in a single trial may be chance, so shares must be uneven in every trial to count.
         passes = (*run.valid, *([run.longer] if run.longer else [])) if is_fairness_known(run.case) else ()
         shares = [finite(passed.fairness) for passed in passes if passed.seconds >= FAIR_WINDOW_S]
         if shares and all(jain is not None and jain < MIN_FAIRNESS for jain in shares):
