@@ -202,7 +202,7 @@ class Place(Protocol):
         raise EnvironmentFailure("the native loop drives SQLite only. Use --loop python.")
 
     def seal(self) -> Seal | None:
-        """Return a seal of this process's open files, to detect their replacement; None if not needed."""
+        """Return a seal of this process's open files, to detect their replacement; None if there are none."""
         return None
 
     # Methods for the parent.
@@ -242,7 +242,7 @@ class Place(Protocol):
         return ()
 
     def snapshot(self, pulse: Pulse) -> Snapshot | None:
-        """Return a record of state that no worker changes, such as the journal mode; None if not needed."""
+        """Return a record of state that no worker changes, such as the journal mode, or None."""
         return None
 
     def differences(self, effective: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

@@ -441,7 +441,7 @@ SECRET = frozenset({"password", "sslpassword", "oauth_client_secret"})
 
 
 def resolve_dsn(dsn: str) -> dict[str, str]:
-    """Connect; return all parameters by libpq's keywords, also from the environment or a service file."""
+    """Connect; return connection parameters by keyword, from the DSN, environment and service file."""
     with closing(psycopg.connect(dsn)) as connection:
         return {**connection.info.get_parameters(), "password": connection.info.password}
 

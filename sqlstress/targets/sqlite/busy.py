@@ -28,7 +28,7 @@ LARGEST_MEAN_S = 0.7e-3
 SMALLEST_MEAN_S = 0.4e-3
 """Mean sleep with more than 14 workers, in seconds, divided by their number: 20 workers sleep 8 ms."""
 FIRST_FACTOR = 2.0
-"""Factor of the mean sleep after a transaction's first attempt. After each later attempt it is smaller."""
+"""Factor of the mean sleep after a transaction's first attempt. Sleeps after later attempts are shorter."""
 MAX_ATTEMPTS = 8
 """Number of attempts during which the mean sleep shrinks to its minimum. More attempts may follow."""
 MIN_MEAN_S = 60e-6

@@ -68,7 +68,7 @@ def _locked(path: Path) -> str:
 
 
 def create_tables(case: Case, path: Path, definitions: Iterable[str]) -> None:
-    """Create a file with the case's settings by CREATE statements; raise if a setting has no effect."""
+    """Create a database file and its tables. Raises an error if a setting of the case has no effect."""
     with opened(case, path) as connection:
         pragmas.apply(connection, case.settings)
         for statement in ("BEGIN IMMEDIATE", *definitions, "COMMIT"):

@@ -153,8 +153,8 @@ def _opener(
 def other_names(database: Path, mounts: Path = _MOUNTS) -> tuple[int, bool]:
     """Return the number of a file's hard links (0 if missing), and whether it is a mount point.
 
-    In both cases the file may have several names, each with its own WAL, so that processes do not see each
-    other's commits.
+    A file with several links or mounts has several names, each with its own WAL, so that processes do not
+    see each other's commits.
     """
     try:
         links = database.stat().st_nlink

@@ -51,7 +51,7 @@ class WalIndex(NamedTuple):
     commits: int = 0
     """Counter of write transactions, modulo 2^32 (iChange)."""
     marks: tuple[int, ...] = ()
-    """Numbers of frames that the readers with each of the five read locks can see (aReadMark)."""
+    """Numbers of frames that readers can see, by index (0 to 4) of their read lock (aReadMark)."""
 
 
 def read(database: Path) -> WalIndex | None:
