@@ -97,7 +97,6 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
 
 
 def _is_numeric(items: list[Any]) -> bool:
-    """Return whether a list has only numbers, or only rows (lists) of numbers."""
     kinds = set(map(type, items))
     return kinds <= _NUMBERS or (kinds == {list} and set(map(type, chain.from_iterable(items))) <= _NUMBERS)
 

@@ -124,7 +124,6 @@ def _required(cls: type) -> list[str]:
 
 
 def _property(cls: type, name: str, hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of the field `name` of type `hint`. Raise TypeError if it has no description."""
     place = f"{cls.__name__}.{name}"
     option = options_of(cls).get(name)
     text = option.described if option else field_docstrings(cls).get(name)
