@@ -158,7 +158,7 @@ def _rule(experiment: ReportFormat, definitions: dict[str, Any]) -> dict[str, An
 
 
 def _results(definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the schemas of the keys with results that are not runs, such as crash tests, by key."""
+    """Return the schemas of results without runs, such as that of a crash test, by key of the report."""
     properties: dict[str, Any] = {}
     for study in result_formats().values():
         place, key = study.result_key

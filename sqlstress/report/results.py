@@ -495,7 +495,7 @@ class Trial:
     effective: dict[str, str] = field(default_factory=dict)
     """Effective settings by name, as SQLite (or the server) reported them after the first write."""
     durability: str = ""
-    """Durability of a commit under the effective settings, as text; empty if unknown."""
+    """Durability of commits under the effective settings: "every commit synced"; empty if unknown."""
     modules: dict[str, str] = field(default_factory=dict)
     """Path of each module that the user's file imported, by name; empty if not recorded. Modules of the
     standard library are left out, and so are submodules of the packages in this list."""
